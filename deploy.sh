@@ -1,0 +1,138 @@
+#!/usr/bin/env bash
+# Mastio: bring the appliance up and take it down. Verbs only; the logic is in `mastio`.
+#   ./deploy.sh [up|down|status|logs] [--native|--compose] [--demo] [--data DIR] [--port N] [--public-url URL]
+#               [--workers N] [--database URL] [--config FILE]
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+venv="$here/.venv"
+verb=up
+mode=""
+options=()
+
+fail() {
+    echo "mastio: $1 $2" >&2
+    exit 2
+}
+
+usage() {
+    sed -n '2,4s/^# \{0,1\}//p' "$here/deploy.sh"
+}
+
+parse() {
+    case "${1:-}" in
+        up | down | status | logs)
+            verb=$1
+            shift
+            ;;
+        -h | --help | help)
+            usage
+            exit 0
+            ;;
+        "" | -*) ;;
+        *) fail "There is no verb $1." "Use up, down, status or logs." ;;
+    esac
+    while [ $# -gt 0 ]; do
+        case "$1" in
+            --native | --compose) mode=${1#--} ;;
+            -h | --help)
+                usage
+                exit 0
+                ;;
+            --demo) options+=("$1") ;;
+            --data | --port | --public-url | --workers | --database | --config)
+                [ $# -ge 2 ] || fail "$1 needs a value." "See ./deploy.sh --help."
+                options+=("$1" "$2")
+                shift
+                ;;
+            *) fail "There is no option $1." "See ./deploy.sh --help." ;;
+        esac
+        shift
+    done
+}
+
+# --- native ---------------------------------------------------------------------------------------------------------
+
+find_python() {
+    local name
+    for name in python3.13 python3.12 python3.11 python3; do
+        if command -v "$name" >/dev/null 2>&1 &&
+            "$name" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then
+            echo "$name"
+            return
+        fi
+    done
+}
+
+find_nginx() {
+    PATH="$PATH:/usr/sbin:/usr/local/sbin" command -v nginx || true
+}
+
+# Install what is missing from the distribution, saying each thing; nothing is changed when that is not possible.
+install_missing() {
+    local missing=()
+    [ -n "$(find_python)" ] || missing+=(python3 python3-venv)
+    [ -n "$(find_nginx)" ] || missing+=(nginx)
+    [ ${#missing[@]} -gt 0 ] || return 0
+    command -v apt-get >/dev/null 2>&1 ||
+        fail "Missing on this machine: ${missing[*]}." "Install Python 3.11 or newer with venv, and nginx."
+    [ "$(id -u)" = 0 ] || fail "Missing on this machine: ${missing[*]}." "Run once as root: apt-get install ${missing[*]}"
+    echo "mastio: installing from the distribution: ${missing[*]}" >&2
+    # The distribution's nginx would start a server of its own on port 80.
+    local policy=/usr/sbin/policy-rc.d
+    if [ ! -e "$policy" ]; then
+        printf '#!/bin/sh\nexit 101\n' >"$policy"
+        chmod 755 "$policy"
+        trap 'rm -f /usr/sbin/policy-rc.d' EXIT
+    fi
+    {
+        apt-get update -qq
+        DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}"
+    } >/dev/null || fail "The distribution's packages could not be installed." "Install them by hand: ${missing[*]}"
+    rm -f "$policy"
+    trap - EXIT
+}
+
+# The virtual environment is made anew only when what is pinned has changed.
+ensure_venv() {
+    local pins
+    pins=$(cat "$here/requirements.lock" "$here/pyproject.toml" | sha256sum | cut -d' ' -f1)
+    [ "$(cat "$venv/.pins" 2>/dev/null)" != "$pins" ] || return 0
+    echo "mastio: installing the hash-pinned Python packages into .venv" >&2
+    local python
+    python=$(find_python)
+    [ -x "$venv/bin/python" ] || "$python" -m venv "$venv" || fail "The virtual environment cannot be made." "Check $here."
+    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes -r "$here/requirements.lock" ||
+        fail "The pinned Python packages could not be installed." "Check that the package index can be reached."
+    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e "$here" ||
+        fail "Mastio could not be installed." "See the lines above."
+    echo "$pins" >"$venv/.pins"
+}
+
+native() {
+    install_missing
+    ensure_venv
+    exec "$venv/bin/python" -m mastio.native "$verb" ${options[@]+"${options[@]}"}
+}
+
+# --- compose --------------------------------------------------------------------------------------------------------
+
+compose() {
+    exec "$here/scripts/compose" "$verb" ${options[@]+"${options[@]}"}
+}
+
+# Compose where an engine answers and the images are there or can be built; the reason otherwise.
+choose_mode() {
+    [ -z "$mode" ] || return 0
+    local why
+    if why=$("$here/scripts/compose" available ${options[@]+"${options[@]}"}); then
+        mode=compose
+    else
+        mode=native
+        [ "$verb" != up ] || echo "mastio: native mode, because $why" >&2
+    fi
+}
+
+parse "$@"
+choose_mode
+"$mode"

@@ -1,0 +1,3 @@
+"""Mastio: a security appliance for AI agents. Start reading at `mastio.pipeline`."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,163 @@
+"""The second half of an exchange: the reply goes out, and its outcome is on stable storage before its end does.
+
+`mastio.pipeline` makes one `Answer` for each dispatched exchange. Whatever becomes of it (a reply, an error before or
+after the first byte, a hang-up), exactly one outcome is recorded, and it is recorded before the caller can hold a
+complete answer: an outcome that cannot be made durable withholds the reply (promises 1 and 2).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import AsyncIterator
+from time import perf_counter
+from typing import Any, Protocol
+
+from mastio.errors import AuditError, MastioError
+from mastio.exchange import Entry, Recorded, Reply, Timings, Window
+from mastio.problem import error_event
+from mastio.wire import RawHeaders, Send, send_body, send_response, send_start
+
+
+class Stages(Protocol):
+    """What an answer needs of the pipeline."""
+
+    async def record(self, entry: Entry) -> int: ...
+
+    async def inspect_window(self, recorded: Recorded, window: Window) -> bytes: ...
+
+    def annotate(self, recorded: Recorded, reply: Reply) -> RawHeaders: ...
+
+    def refusal(self, recorded: Recorded, error: MastioError) -> tuple[int, RawHeaders, bytes]: ...
+
+    def count(self, recorded: Recorded, status: int, code: str, seconds: float) -> None: ...
+
+
+class Answer:
+    """One reply on its way to the caller."""
+
+    __slots__ = ("_digest_key", "_recorded", "_reply", "_send", "_stages", "_started", "_timings", "_tried")
+
+    def __init__(self, stages: Stages, recorded: Recorded, timings: Timings, digest_key: bytes, send: Send) -> None:
+        self._stages = stages
+        self._recorded = recorded
+        self._timings = timings
+        self._digest_key = digest_key
+        self._send = send
+        self._reply: Reply | None = None
+        self._started = False
+        self._tried = False  # an outcome whose commit is in doubt may be in the log: never write a second one
+
+    async def give(self, reply: Reply) -> None:
+        """Send `reply`. Raises `MastioError` when it cannot be completed; then call `fail`."""
+        self._reply = reply
+        if isinstance(reply.body, bytes):
+            digest = hmac.digest(self._digest_key, reply.body, hashlib.sha256).hex() if reply.body else None
+            status = "ok" if reply.status < 400 else "failed"
+            await self._record({"status": status}, self._describe(reply, len(reply.body), digest))
+            await send_response(self._send, reply.status, self._headers(reply), reply.body)
+        else:
+            await self._stream(reply, reply.body)
+        self._count(reply.status, "ok")
+
+    async def _stream(self, reply: Reply, windows: AsyncIterator[Window]) -> None:
+        digest = hmac.new(self._digest_key, digestmod=hashlib.sha256)
+        size = 0
+        try:
+            async for window in windows:
+                data = await self._stages.inspect_window(self._recorded, window)
+                digest.update(data)
+                size += len(data)
+                if window.last:
+                    await self._record({"status": "ok"}, self._describe(reply, size, digest.hexdigest()))
+                await self._start(reply)
+                await send_body(self._send, data, more=not window.last)
+                if window.last:
+                    return
+            await self._record({"status": "ok"}, self._describe(reply, size, digest.hexdigest()))
+            await self._start(reply)
+            await send_body(self._send, b"")
+        finally:
+            await reply.close()
+
+    async def _start(self, reply: Reply) -> None:
+        if not self._started:
+            self._started = True
+            await send_start(self._send, reply.status, self._headers(reply))
+
+    async def fail(self, error: MastioError) -> None:
+        """End with `error`: a response when nothing was sent yet, else the dialect's event, else by breaking off."""
+        try:
+            await self._record({"status": "failed", "code": error.code}, {"status": error.status})
+        except AuditError as failure:
+            error = failure
+        status, headers, body = self._stages.refusal(self._recorded, error)
+        self._count(status, error.code)
+        if not self._started:
+            await send_response(self._send, status, [*headers, *self._own_headers()], body)
+        elif self._reply is not None and _is_event_stream(self._reply):
+            await send_body(self._send, error_event(self._recorded.head.route.dialect, error))
+
+    async def abandon(self) -> None:
+        """The client has gone: the outcome says so."""
+        try:
+            await self._record({"status": "cancelled"}, None)
+        except AuditError:
+            return  # the log has closed itself; at its reopening the intent is closed as unknown
+        finally:
+            self._count(499, "cancelled")
+
+    async def _record(self, outcome: dict[str, Any], response: dict[str, Any] | None) -> None:
+        """Write the one outcome; later calls write nothing."""
+        if self._tried or self._recorded.receipt is None:
+            return
+        self._tried = True
+        started = perf_counter()
+        recorded = self._recorded
+        agent = recorded.principal.name if recorded.principal.is_agent else None
+        usage = self._reply.usage if self._reply is not None else None
+        await self._stages.record(
+            Entry(
+                recorded.head.id, "outcome", recorded.action.kind, recorded.action.target, agent,
+                response=response, outcome=outcome, usage=usage,
+            )
+        )  # fmt: skip
+        self._timings.audit += perf_counter() - started
+
+    def _describe(self, reply: Reply, size: int, digest: str | None) -> dict[str, Any]:
+        said: dict[str, Any] = {"status": reply.status, "bytes": size}
+        if digest is not None:
+            said["digest"] = digest
+        said.update(reply.facts)
+        return said
+
+    def _headers(self, reply: Reply) -> RawHeaders:
+        return [*reply.headers, *self._own_headers(), *self._stages.annotate(self._recorded, reply)]
+
+    def _own_headers(self) -> RawHeaders:
+        headers = [
+            (b"x-request-id", self._recorded.head.id.encode("ascii")),
+            (b"server-timing", encode_timings(self._timings)),
+        ]
+        if self._recorded.receipt is not None:
+            headers.append((b"mastio-receipt", b"%d" % self._recorded.receipt))
+        return headers
+
+    def _count(self, status: int, code: str) -> None:
+        self._stages.count(self._recorded, status, code, perf_counter() - self._timings.started)
+
+
+def _is_event_stream(reply: Reply) -> bool:
+    return any(name == b"content-type" and value.startswith(b"text/event-stream") for name, value in reply.headers)
+
+
+def encode_timings(timings: Timings) -> bytes:
+    """`Server-Timing` (W3C), durations in milliseconds, so far."""
+    total = perf_counter() - timings.started
+    return (
+        b"auth;dur=%.2f, policy;dur=%.2f, inspect;dur=%.2f, audit;dur=%.2f, upstream;dur=%.2f, total;dur=%.2f"
+        % (
+            timings.auth * 1e3, timings.policy * 1e3, timings.inspect * 1e3, timings.audit * 1e3,
+            timings.upstream * 1e3, total * 1e3,
+        )
+    )  # fmt: skip

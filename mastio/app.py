@@ -1,0 +1,195 @@
+"""The composition root: settings, stores, plugins and pipeline become one ASGI callable. Nothing imports this but
+what starts a worker.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cryptography import x509
+
+from mastio import control
+from mastio.control.routes import ROUTES as CONTROL_ROUTES
+from mastio.edge import read_edge_headers
+from mastio.errors import ConfigurationError, MastioError
+from mastio.exchange import Action, Principal, RequestHead, Route
+from mastio.hooks import Hooks
+from mastio.inprocess import InProcess, read_control
+from mastio.operating import HEALTH, JSON, Operating
+from mastio.pipeline import Pipeline
+from mastio.pki.authority import Authority
+from mastio.plugins import Active, find_plugins, open_plugins, refuse, routes_of
+from mastio.problem import render
+from mastio.routes import CORE, RouteTable
+from mastio.services import Services, Worker
+from mastio.settings import Settings, read_settings
+from mastio.store.control import ControlStore
+from mastio.store.engine import Database
+from mastio.store.hot import HotDirectory
+from mastio.store.keys import FileKeys
+from mastio.target import parse_base_url
+from mastio.telemetry import Telemetry
+from mastio.upstream import Pools
+from mastio.wire import Receive, Send, send_response
+
+CORE_ROUTES: tuple[Route, ...] = (*CORE, *CONTROL_ROUTES)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is to be started: checked settings, active plugins, the whole route table."""
+
+    settings: Settings
+    active: Sequence[Active]
+    routes: tuple[Route, ...]
+
+
+def read_plan(data: Path, config: Path | None = None) -> tuple[Plan, list[str]]:
+    """The plan and every problem with it."""
+    settings, problems = read_settings(config or data / "mastio.toml")
+    active, more = find_plugins(settings)
+    return Plan(settings, active, routes_of(CORE_ROUTES, active)), problems + more
+
+
+class App:
+    """The outermost ASGI callable: edge headers, exact route, then the pipeline. The body is not read here."""
+
+    def __init__(self, table: RouteTable, pipeline: Pipeline, edge_secret: bytes) -> None:
+        self._table = table
+        self._pipeline = pipeline
+        self._edge_secret = edge_secret
+
+    async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        if scope["path"] == "/health" and scope["method"] == "GET":
+            await send_response(send, 200, list(JSON), HEALTH)  # the cheapest answer there is
+            return
+        request_id = secrets.token_hex(16)
+        try:
+            certificate, address = read_edge_headers(scope["headers"], self._edge_secret)
+            path = scope["raw_path"].decode("latin-1")
+            route, params = self._table.find(scope["method"], path)
+        except MastioError as error:
+            status, headers, body = render("problem", error, request_id)
+            await send_response(send, status, [*headers, (b"x-request-id", request_id.encode("ascii"))], body)
+            return
+        head = RequestHead(
+            request_id,
+            scope["method"],
+            path,
+            scope["query_string"],
+            params,
+            scope["headers"],
+            route,
+            certificate,
+            address,
+        )
+        await self._pipeline.run(head, receive, send)
+
+
+@asynccontextmanager
+async def open_app(data: Path, slot: int, config: Path | None = None) -> AsyncIterator[App]:
+    """One worker's app, with everything it needs open. Raises `ConfigurationError`."""
+    plan, problems = read_plan(data, config)
+    refuse(problems)
+    settings = plan.settings
+    url = settings.database_url(data)
+    keys = FileKeys(data)
+    authority = Authority.load(data, settings.server.trust_domain)
+    database = Database(url)
+    directory = HotDirectory(database, keys, secret_folders=(data / "secrets",))
+    store = ControlStore(database, keys, refresh=directory.refresh, secret_folders=(data / "secrets",))
+    pools = Pools()
+    await directory.start()
+    pipeline: Pipeline | None = None
+
+    async def permits(principal: Principal, action: Action) -> bool:
+        return pipeline is not None and await pipeline.permits(principal, action)
+
+    services = Services(
+        data=data,
+        public_url=settings.server.public_url,
+        trust_domain=settings.server.trust_domain,
+        database_url=url,
+        directory=directory,
+        keys=keys,
+        worker=Worker(node_name(data), slot, secrets.token_hex(8)),
+        workers=settings.server.workers,
+        upstreams=pools,
+        trust=authority.trust,
+        permits=permits,
+        now=time.time,
+    )
+    telemetry = Telemetry()
+    administration = control.build(
+        store=store, directory=directory, authority=authority, public_url=settings.server.public_url,
+        trust_domain=settings.server.trust_domain, leaf_seconds=settings.pki.leaf_hours * 3600, now=time.time,
+        pending_seconds=settings.pki.pending_hours * 3600,
+    )  # fmt: skip
+    operating = Operating(plan.routes, telemetry, administration.openapi)
+    try:
+        async with open_plugins(plan.active, services) as opened:
+            core = _core_hooks(administration, operating, settings)
+            pipeline = Pipeline(
+                plan.routes, [("core", core), *opened], services, telemetry, settings.server.max_in_flight
+            )
+            operating.checks += [_check_directory(directory), _check_authority(authority), _check_edge(data)]
+            operating.checks += [hook.ready for _, hook in opened if hook.ready]
+            yield App(RouteTable(plan.routes), pipeline, keys.key("edge").hex().encode("ascii"))
+    finally:
+        await pools.close()
+        await directory.close()
+        await database.close()
+
+
+def node_name(data: Path) -> str:
+    """The name of this data folder among replicas of one log."""
+    file = data / "db" / "node"
+    try:
+        return file.read_text("ascii").strip()
+    except OSError as error:
+        raise ConfigurationError("The data folder has no node name.", "Run ./deploy.sh up.") from error
+
+
+def _core_hooks(administration: Any, operating: Operating, settings: Settings) -> Hooks:
+    public = parse_base_url(settings.server.public_url)
+    door = InProcess(administration, (public.host, public.port))
+    kinds = {route.kind for route in CONTROL_ROUTES}
+    return Hooks(
+        read={**dict.fromkeys(kinds, read_control), **operating.reads()},
+        dispatch={**dict.fromkeys(kinds, door.dispatch), **operating.dispatches()},
+    )
+
+
+def _check_directory(directory: HotDirectory) -> Any:
+    async def check() -> str | None:
+        return None if directory.healthy else "database: the control plane's database does not answer"
+
+    return check
+
+
+def _check_authority(authority: Authority) -> Any:
+    async def check() -> str | None:
+        return None if time.time() < authority.not_after else "ca: the issuing certificate has expired"
+
+    return check
+
+
+def _check_edge(data: Path) -> Any:
+    async def check() -> str | None:
+        try:
+            leaf = x509.load_pem_x509_certificate((data / "edge" / "server.crt").read_bytes())
+        except (OSError, ValueError):
+            return "edge: the server certificate cannot be read"
+        return (
+            None if time.time() < leaf.not_valid_after_utc.timestamp() else "edge: the server certificate has expired"
+        )
+
+    return check

@@ -1,0 +1,57 @@
+"""The command `mastio`: one module for each verb, imported only when it is asked for.
+
+Exit status: 0 done · 1 the thing asked about is not so · 2 used wrongly or cannot run · 3 tampering found.
+Data goes to stdout, messages to stderr.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+from collections.abc import Sequence
+
+from mastio import __version__
+from mastio.errors import ConfigurationError
+
+VERBS = {
+    "serve": "run the appliance's processes on this host",
+    "check": "check the settings and print what is in force",
+    "edge": "render the edge's nginx configuration",
+    "migrate": "bring the database up to this version's tables",
+    "enroll": "enrol this machine as an agent",
+    "call": "make one signed call",
+    "chat": "make one chat completion",
+    "agents": "list, show, suspend, revoke, reactivate agents",
+    "enrollments": "list, approve, reject enrolment requests; make one-time tokens",
+    "providers": "list, add, remove LLM providers",
+    "audit": "verify the audit log",
+    "stub-llm": "run a stand-in for an LLM provider",
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the verb of the command line and return its exit status."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    parser = argparse.ArgumentParser(
+        prog="mastio", formatter_class=argparse.RawDescriptionHelpFormatter, epilog=_list()
+    )
+    parser.add_argument("--version", action="version", version=f"mastio {__version__}")
+    parser.add_argument("verb", choices=VERBS, metavar="VERB", help="one of those below")
+    parser.add_argument("rest", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+    verb = parser.parse_args(words[:1]).verb
+    module = importlib.import_module(f"mastio.cli.{verb.replace('-', '_')}")
+    own = argparse.ArgumentParser(prog=f"mastio {verb}", description=VERBS[verb])
+    module.add_arguments(own)
+    try:
+        status: int = module.run(own.parse_args(words[1:]))
+    except ConfigurationError as error:
+        print(f"mastio: {error.message} {error.hint}".rstrip(), file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130
+    return status
+
+
+def _list() -> str:
+    return "verbs:\n" + "\n".join(f"  {verb:<12} {meaning}" for verb, meaning in VERBS.items())

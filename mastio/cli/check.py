@@ -1,0 +1,54 @@
+"""`mastio check`: the effective settings, the active plugins in order, every route, and every problem found."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from mastio.app import Plan, read_plan
+from mastio.plugins import sections_of
+from mastio.settings import CORE_SECTIONS
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--data", type=Path, default=Path("data"), help="data folder (default: ./data)")
+    parser.add_argument("--config", type=Path, help="settings file (default: DATA/mastio.toml)")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def run(args: argparse.Namespace) -> int:
+    plan, problems = read_plan(args.data.resolve(), args.config)
+    found = describe(plan, problems)
+    print(json.dumps(found, indent=2) if args.json else _as_text(found))
+    for problem in problems:
+        print(f"mastio: {problem}", file=sys.stderr)
+    return 2 if problems else 0
+
+
+def describe(plan: Plan, problems: list[str]) -> dict[str, Any]:
+    """What is in force, as plain JSON. Settings name files for secrets, so there is none in here."""
+    settings: dict[str, Any] = {name: getattr(plan.settings, name).model_dump(mode="json") for name in CORE_SECTIONS}
+    settings |= {name: section.model_dump(mode="json") for name, section in sections_of(plan.active).items()}
+    return {
+        "settings": settings,
+        "plugins": [item.plugin.name for item in plan.active],
+        "routes": [
+            {"methods": list(r.methods), "path": r.path, "requires": sorted(r.requires) or ["open"], "kind": r.kind}
+            for r in plan.routes
+        ],
+        "problems": problems,
+    }
+
+
+def _as_text(found: dict[str, Any]) -> str:
+    lines = []
+    for section, values in found["settings"].items():
+        lines.append(f"[{section}]")
+        lines += [f"{key} = {json.dumps(value)}" for key, value in values.items()]
+    lines += ["", "plugins: " + " ".join(found["plugins"]), ""]
+    for route in found["routes"]:
+        lines.append(f"{','.join(route['methods']):<10} {route['path']:<52} {','.join(route['requires'])}")
+    return "\n".join(lines)

@@ -1,0 +1,27 @@
+"""`mastio edge`: render the edge's nginx configuration into the data folder."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from mastio.app import read_plan
+from mastio.edge import render
+from mastio.plugins import refuse
+from mastio.prepare import nginx_version
+from mastio.store.keys import FileKeys
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--data", type=Path, default=Path("data"), help="data folder (default: ./data)")
+    parser.add_argument("--config", type=Path, help="settings file (default: DATA/mastio.toml)")
+
+
+def run(args: argparse.Namespace) -> int:
+    data = args.data.resolve()
+    plan, problems = read_plan(data, args.config)
+    refuse(problems)
+    secret = FileKeys(data).key("edge").hex().encode("ascii")
+    render(plan.settings, plan.routes, data, secret, plan.settings.edge.nginx or nginx_version())
+    print(data / "edge" / "nginx.conf")
+    return 0

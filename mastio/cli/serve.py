@@ -1,0 +1,24 @@
+"""`mastio serve`: run the appliance's processes until SIGTERM. With `--edge`, nginx is one of them."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from mastio.errors import ConfigurationError
+from mastio.supervisor import StartError, Supervisor
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--data", type=Path, default=Path("data"), help="data folder (default: ./data)")
+    parser.add_argument("--config", type=Path, help="settings file (default: DATA/mastio.toml)")
+    parser.add_argument("--edge", metavar="NGINX", help="path of nginx, to run the edge as well")
+
+
+def run(args: argparse.Namespace) -> int:
+    try:
+        return Supervisor(args.data.resolve(), args.config, args.edge).run()
+    except StartError as error:
+        if str(error):
+            raise ConfigurationError(str(error)) from error
+        return 2

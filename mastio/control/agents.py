@@ -1,0 +1,125 @@
+"""Agents: what operators may do to them, and what an agent may ask for itself."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import Body, Query
+
+from mastio.control.context import Caller, Context
+from mastio.control.endpoints import Endpoint, Endpoints
+from mastio.control.models import AgentAnswer, AgentPatch, CsrBody, Page, Reason, Renewed, SelfAnswer, encode_time
+from mastio.control.paging import PagingQuery, answer_page
+from mastio.pki.csr import assertion_keys
+from mastio.store.agents import AgentChanges
+from mastio.store.base import Agent, AgentStatus
+
+ReasonBody = Annotated[Reason | None, Body()]
+
+
+class AgentsRouter:
+    """`/v1/admin/agents`, where `{id}` is the agent's name, and `/v1/agents/self`."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._agents = context.store.agents
+
+    def endpoints(self) -> Endpoints:
+        admin, mine = "/v1/admin/agents", "/v1/agents/self"
+        return {
+            ("GET", admin): Endpoint(self.list_agents),
+            ("GET", admin + "/{id}"): Endpoint(self.read_agent),
+            ("PATCH", admin + "/{id}"): Endpoint(self.change_agent),
+            ("POST", admin + "/{id}/revoke"): Endpoint(self.revoke),
+            ("POST", admin + "/{id}/reactivate"): Endpoint(self.reactivate),
+            ("GET", mine): Endpoint(self.read_self),
+            ("POST", mine + "/renew"): Endpoint(self.renew_self),
+        }
+
+    async def list_agents(
+        self, paging: PagingQuery, status: Annotated[AgentStatus | None, Query()] = None
+    ) -> Page[AgentAnswer]:
+        """In the order of their names; `status` selects."""
+        page = await self._agents.list(paging.limit, paging.after, status)
+        return answer_page(page, lambda agent: agent.name, answer_agent)
+
+    async def read_agent(self, id: str) -> AgentAnswer:
+        """One agent."""
+        return answer_agent(await self._agents.get(id))
+
+    async def change_agent(self, id: str, body: AgentPatch) -> AgentAnswer:
+        """Members that are left out stay as they are; a status is applied as revoke and reactivate do."""
+        changes = AgentChanges(
+            status=body.status,
+            groups=None if body.groups is None else frozenset(body.groups),
+            attributes=body.attributes,
+            api_keys=body.api_keys,
+            reason=body.reason,
+        )
+        return answer_agent(await self._agents.update(id, changes, self._context.now()))
+
+    async def revoke(self, id: str, body: ReasonBody = None) -> AgentAnswer:
+        """Everywhere within a second: refused, streams cut, certificates on the revocation list."""
+        return answer_agent(await self._agents.revoke(id, body.reason if body else None, self._context.now()))
+
+    async def reactivate(self, id: str, body: ReasonBody = None) -> AgentAnswer:
+        """Undoes a suspension or a revocation; the agent's current certificate is good again."""
+        return answer_agent(await self._agents.reactivate(id, body.reason if body else None, self._context.now()))
+
+    async def read_self(self, caller: Caller) -> SelfAnswer:
+        """Who the caller is, and how it was proven."""
+        agent = await self._known(caller.name)
+        return SelfAnswer(
+            name=agent.name,
+            spiffe_id=agent.spiffe_id,
+            status=agent.status,
+            groups=sorted(agent.groups),
+            not_after=encode_time(agent.not_after),
+            credential=caller.credential,
+        )
+
+    async def renew_self(self, body: CsrBody, caller: Caller) -> Renewed:
+        """A new leaf for a new request. The old one stays good for the grace period at most."""
+        context, now = self._context, self._context.now()
+        agent = await self._known(caller.name)
+        key = context.parse_csr(body.csr, agent.name)
+        keys = assertion_keys(key, _dpop_jwk(agent))
+        leaf = context.authority.issue_leaf(key, agent.name, now, context.leaf_seconds)
+        shown = caller.credential.get("x5t#S256")
+        renewed = await self._agents.renew(agent.name, leaf, keys.public_jwks, shown, now + context.grace_seconds)
+        return Renewed(
+            name=renewed.name,
+            spiffe_id=renewed.spiffe_id,
+            certificate=leaf.certificate,
+            chain=leaf.chain,
+            not_after=encode_time(renewed.not_after),
+            previous_until=encode_time(renewed.previous_until),
+        )
+
+    async def _known(self, name: str) -> Agent:
+        """From memory; the database only when the copy does not have it."""
+        return self._context.directory.agents.get(name) or await self._agents.get(name)
+
+
+def _dpop_jwk(agent: Agent) -> dict[str, str] | None:
+    """The DPoP key that the agent named at enrolment: always the last of its keys."""
+    return dict(agent.public_jwks[-1]) if agent.dpop_jkt is not None else None
+
+
+def answer_agent(agent: Agent) -> AgentAnswer:
+    has_previous = agent.previous_cert_sha256 is not None
+    return AgentAnswer(
+        name=agent.name,
+        spiffe_id=agent.spiffe_id,
+        status=agent.status,
+        status_reason=agent.status_reason,
+        groups=sorted(agent.groups),
+        attributes=agent.attributes,
+        cert_sha256=agent.cert_sha256,
+        not_after=encode_time(agent.not_after),
+        previous_cert_sha256=agent.previous_cert_sha256,
+        previous_until=encode_time(agent.previous_until) if has_previous else None,
+        dpop_jkt=agent.dpop_jkt,
+        api_keys=agent.api_keys,
+        created_at=encode_time(agent.created_at),
+    )

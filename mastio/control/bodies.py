@@ -1,0 +1,88 @@
+"""Request bodies on their way in: strict JSON before FastAPI sees it, and its complaints as ours.
+
+FastAPI would parse with the standard library, which takes duplicate members and NaN.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any, NoReturn
+
+from fastapi import Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
+from starlette.exceptions import HTTPException
+
+from mastio.errors import BadRequest
+from mastio.strictjson import JsonError, parse
+
+_MEMBER = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+
+
+class StrictRequest(Request):
+    """A request whose body was read and parsed already."""
+
+    def __init__(self, request: Request, raw: bytes, document: Any) -> None:
+        super().__init__(request.scope, request.receive)
+        self._raw = raw
+        self._document = document
+
+    async def body(self) -> bytes:
+        return self._raw
+
+    async def json(self) -> Any:
+        return self._document
+
+
+class StrictRoute(APIRoute):
+    """A route whose body, if there is one, must be `application/json` and strict JSON. Raises `BadRequest`."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handler = super().get_route_handler()
+
+        async def strict(request: Request) -> Response:
+            raw = await request.body()
+            return await handler(StrictRequest(request, raw, _parse(request, raw)))
+
+        return strict
+
+
+def _parse(request: Request, raw: bytes) -> Any:
+    if not raw:
+        return None
+    media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if media_type != "application/json":
+        raise BadRequest("The body must be application/json.", code="unsupported_media_type")
+    try:
+        return parse(raw)
+    except JsonError as error:
+        raise BadRequest(str(error), code="invalid_json") from error
+
+
+async def refuse_body(_: Request, error: Exception) -> NoReturn:
+    """What pydantic has against a request, as `BadRequest` (invalid_body). Never repeats what was sent.
+
+    The pydantic error holds the input, secrets included, so it does not become the cause either.
+    """
+    details = error.errors() if isinstance(error, RequestValidationError) else ()
+    raise BadRequest(describe(details), code="invalid_body") from None
+
+
+async def refuse_route(_: Request, error: Exception) -> NoReturn:
+    """FastAPI's own refusals (it found no route), which the front door should have made before."""
+    status = error.status_code if isinstance(error, HTTPException) else 400
+    code = {404: "not_found", 405: "method_not_allowed"}.get(status, "bad_request")
+    raise BadRequest("There is nothing for this request.", code=code) from error
+
+
+def describe(details: Sequence[Any]) -> str:
+    """One sentence that names the first wrong member."""
+    if not details:
+        return "The body is not valid."
+    first = details[0]
+    place = [str(part) for part in first["loc"][1:] if isinstance(part, int) or _MEMBER.fullmatch(part)]
+    hidden = len(place) < len(first["loc"]) - 1
+    where = ".".join(place) or ("a member" if hidden else f"the {first['loc'][0]}")
+    reason = str(first["msg"]).removeprefix("Value error, ").rstrip(".")
+    return f"{where}: {reason[:1].lower()}{reason[1:]}."

@@ -1,0 +1,59 @@
+"""What the routers of the control plane work with: made once by `build`, handed to each router's factory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated
+
+from fastapi import Depends, Request
+
+from mastio.errors import BadRequest
+from mastio.exchange import Principal
+from mastio.pki.authority import Authority, IssuedLeaf
+from mastio.pki.certificates import PublicKey, spiffe_id
+from mastio.pki.csr import RequestError, load_public_key, parse_csr
+from mastio.store.base import Directory, Enrollment
+from mastio.store.control import ControlStore
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """Seconds are durations: of a leaf, of an undecided request, of an old leaf after a renewal."""
+
+    store: ControlStore
+    directory: Directory
+    authority: Authority
+    public_url: str
+    trust_domain: str
+    leaf_seconds: float
+    pending_seconds: float
+    grace_seconds: float
+    max_pending: int
+    now: Callable[[], float]
+
+    def spiffe_id(self, name: str) -> str:
+        return spiffe_id(self.trust_domain, name)
+
+    def parse_csr(self, pem: str, name: str) -> PublicKey:
+        """The key of the agent's request. Raises `BadRequest` (invalid_csr)."""
+        try:
+            return parse_csr(pem, self.spiffe_id(name))
+        except RequestError as error:
+            raise BadRequest(str(error), code="invalid_csr") from error
+
+    def issue(self, enrollment: Enrollment) -> IssuedLeaf:
+        """The leaf for a request that was decided."""
+        key = load_public_key(enrollment.public_key)
+        return self.authority.issue_leaf(key, enrollment.name, self.now(), self.leaf_seconds)
+
+
+def read_principal(request: Request) -> Principal:
+    """Who calls, as the front door found out. Without it nothing here is served: a `KeyError` is a defect."""
+    principal = request.scope["state"]["principal"]
+    if not isinstance(principal, Principal):
+        raise TypeError("the front door must hand over a Principal")
+    return principal
+
+
+Caller = Annotated[Principal, Depends(read_principal)]

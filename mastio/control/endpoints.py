@@ -1,0 +1,22 @@
+"""What answers a route: the routers hand these over, and `build` ties them to the rows of `routes.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import BaseModel
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """`status` is that of success; `more` are the models of other successful statuses."""
+
+    call: Callable[..., Any]
+    status: int = 200
+    more: Mapping[int, type[BaseModel]] = field(default_factory=dict)
+
+
+Endpoints = Mapping[tuple[str, str], Endpoint]
+"""By method and path, as in `routes.py`."""

@@ -1,0 +1,337 @@
+"""The bodies of the control plane. Unknown members are refused; types are not converted; secrets only go in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Annotated, Any, Generic, Literal, Self, TypeVar
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, model_validator
+
+from mastio.control.cedar import MAX_CHARACTERS, verify_cedar
+from mastio.pki.csr import MAX_BYTES
+from mastio.target import TargetError, parse_base_url, parse_networks
+
+T = TypeVar("T")
+
+DAY = 86_400
+KINDS = ("openai",)
+PLANNED_KINDS = ("anthropic", "gemini", "azure", "bedrock", "vertex", "ollama")
+
+
+def encode_time(seconds: float) -> datetime:
+    """RFC 3339 in UTC, whole seconds."""
+    return datetime.fromtimestamp(int(seconds), UTC)
+
+
+def _one_line(text: str) -> str:
+    if not text.isprintable():
+        raise ValueError("it must be one line without control characters")
+    return text
+
+
+def _base_url(url: str) -> str:
+    try:
+        parse_base_url(url)
+    except TargetError as error:
+        raise ValueError(str(error)) from error
+    return url
+
+
+def _networks(texts: list[str]) -> list[str]:
+    try:
+        parse_networks(texts)
+    except TargetError as error:
+        raise ValueError(str(error)) from error
+    return texts
+
+
+def _kind(kind: str) -> str:
+    if kind in PLANNED_KINDS:
+        raise ValueError(f"kind {kind} is not available in this version")
+    if kind not in KINDS:
+        raise ValueError(f"the kind must be one of {', '.join(KINDS)}")
+    return kind
+
+
+def _cedar(source: str) -> str:
+    verify_cedar(source)
+    return source
+
+
+def _attributes(attributes: dict[str, Any]) -> dict[str, Any]:
+    """What Cedar can hold as an entity's attributes, and nothing that would mean something else to it."""
+    if any(name == "name" or name.startswith("__") for name in attributes):
+        raise ValueError("the attribute name and names that begin with two underscores are reserved")
+    _verify_attribute(attributes, depth=0)
+    return attributes
+
+
+def _verify_attribute(value: Any, depth: int) -> None:
+    if depth > 8:
+        raise ValueError("attributes are nested deeper than 8 levels")
+    if isinstance(value, dict):
+        if any(not name.isprintable() or name.startswith("__") for name in value):
+            raise ValueError("attributes have a name that is reserved or not printable")
+        for item in value.values():
+            _verify_attribute(item, depth + 1)
+    elif isinstance(value, list):
+        for item in value:
+            _verify_attribute(item, depth + 1)
+    elif isinstance(value, int):
+        if not -(2**63) <= value < 2**63:
+            raise ValueError("an attribute is a number beyond 64 bits")
+    elif not isinstance(value, str):
+        raise ValueError("attributes are strings, whole numbers, booleans, lists and objects")
+
+
+AgentName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9._-]{1,64}$")]
+Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$")]
+NameGlob = Annotated[str, StringConstraints(pattern=r"^[a-z0-9._*?-]{1,64}$")]
+Group = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._-]{1,64}$")]
+Line = Annotated[str, StringConstraints(max_length=500), AfterValidator(_one_line)]
+ModelName = Annotated[str, StringConstraints(min_length=1, max_length=200), AfterValidator(_one_line)]
+Secret = Annotated[str, StringConstraints(pattern=r"^[\x21-\x7e]{1,8192}$")]
+BaseUrl = Annotated[str, StringConstraints(min_length=1, max_length=2000), AfterValidator(_base_url)]
+Networks = Annotated[list[str], Field(max_length=100), AfterValidator(_networks)]
+Kind = Annotated[str, AfterValidator(_kind)]
+Cedar = Annotated[str, StringConstraints(min_length=1, max_length=MAX_CHARACTERS), AfterValidator(_cedar)]
+Attributes = Annotated[dict[str, Any], Field(max_length=100), AfterValidator(_attributes)]
+Seconds = Annotated[float, Field(gt=0, le=3600)]
+Mode = Literal["enforce", "observe"]
+
+
+class Body(BaseModel):
+    """What callers send."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class Answer(BaseModel):
+    """What they get."""
+
+    model_config = ConfigDict(frozen=True)
+
+
+class Page(Answer, Generic[T]):
+    """One page of a list; `next_cursor` asks for the next, null: there is none."""
+
+    items: list[T]
+    next_cursor: str | None
+
+
+# --- enrolment ----------------------------------------------------------------------------------------------------
+
+
+class EnrollmentRequest(Body):
+    csr: Annotated[str, StringConstraints(min_length=1, max_length=MAX_BYTES)]
+    name: AgentName
+    dpop_jwk: dict[str, Any] | None = None
+    reason: Line | None = None
+    token: Annotated[str, StringConstraints(min_length=1, max_length=200)] | None = None
+
+
+class CsrBody(Body):
+    csr: Annotated[str, StringConstraints(min_length=1, max_length=MAX_BYTES)]
+
+
+class Pending(Answer):
+    id: str
+    status: Literal["pending"] = "pending"
+    poll_interval: int
+    expires_at: datetime
+
+
+class Issued(Answer):
+    id: str
+    status: Literal["issued"] = "issued"
+    name: str
+    spiffe_id: str
+    certificate: str
+    chain: str
+
+
+class Ended(Answer):
+    id: str
+    status: Literal["rejected", "expired"]
+    reason: str | None = None
+
+
+class Renewed(Answer):
+    name: str
+    spiffe_id: str
+    certificate: str
+    chain: str
+    not_after: datetime
+    previous_until: datetime
+
+
+class SelfAnswer(Answer):
+    name: str
+    spiffe_id: str
+    status: str
+    groups: list[str]
+    not_after: datetime
+    credential: Mapping[str, str]
+
+
+# --- administration -----------------------------------------------------------------------------------------------
+
+
+class Reason(Body):
+    reason: Line | None = None
+
+
+class EnrollmentAnswer(Answer):
+    """`key_sha256` is the SHA-256 of the request's public key (DER), hex: to compare with what the agent shows."""
+
+    id: str
+    name: str
+    status: str
+    reason: str | None
+    key_sha256: str
+    dpop_jwk: Mapping[str, str] | None
+    created_at: datetime
+    expires_at: datetime
+    decided_at: datetime | None
+    decided_by: str | None
+    decision_reason: str | None
+
+
+class TokenBody(Body):
+    name: NameGlob
+    ttl_seconds: Annotated[int, Field(ge=1, le=30 * DAY)] = 3600
+    uses: Annotated[int, Field(ge=1, le=1_000_000)] = 1
+
+
+class TokenAnswer(Answer):
+    id: str
+    name: str
+    uses_left: int
+    created_at: datetime
+    created_by: str
+    expires_at: datetime
+
+
+class NewTokenAnswer(TokenAnswer):
+    token: str
+
+
+class AgentPatch(Body):
+    """Members that are left out stay as they are."""
+
+    status: Literal["active", "suspended", "revoked"] | None = None
+    groups: Annotated[list[Group], Field(max_length=64)] | None = None
+    attributes: Attributes | None = None
+    api_keys: bool | None = None
+    reason: Line | None = None
+
+
+class AgentAnswer(Answer):
+    name: str
+    spiffe_id: str
+    status: str
+    status_reason: str | None
+    groups: list[str]
+    attributes: Mapping[str, Any]
+    cert_sha256: str
+    not_after: datetime
+    previous_cert_sha256: str | None
+    previous_until: datetime | None
+    dpop_jkt: str | None
+    api_keys: bool
+    created_at: datetime
+
+
+class Timeouts(Body):
+    """Seconds."""
+
+    connect: Seconds | None = None
+    read: Seconds | None = None
+    total: Seconds | None = None
+
+
+SecretFile = Annotated[str, StringConstraints(min_length=1, max_length=1000), AfterValidator(_one_line)]
+Models = Annotated[list[ModelName], Field(min_length=1, max_length=200)]
+Aliases = Annotated[dict[ModelName, ModelName], Field(max_length=200)]
+Weight = Annotated[int, Field(ge=1, le=1000)]
+
+
+class SecretBody(Body):
+    """Secrets are write-only: in the body, or in a file that the operator laid down."""
+
+    api_key: Secret | None = None
+    api_key_file: SecretFile | None = None
+
+    @model_validator(mode="after")
+    def one_secret(self) -> Self:
+        if self.api_key is not None and self.api_key_file is not None:
+            raise ValueError("give api_key or api_key_file, not both")
+        return self
+
+
+class ProviderPut(SecretBody):
+    name: Name | None = None
+    kind: Kind
+    base_url: BaseUrl
+    models: Models = ["*"]
+    aliases: Aliases = {}
+    allow_addresses: Networks = []
+    weight: Weight = 1
+    timeouts: Timeouts = Timeouts()
+
+
+class ProviderBody(ProviderPut):
+    name: Name
+
+
+class ProviderPatch(SecretBody):
+    """Members that are left out, or null, stay as they are; a secret that is null is removed."""
+
+    kind: Kind | None = None
+    base_url: BaseUrl | None = None
+    models: Models | None = None
+    aliases: Aliases | None = None
+    allow_addresses: Networks | None = None
+    weight: Weight | None = None
+    timeouts: Timeouts | None = None
+
+
+class ProviderAnswer(Answer):
+    """Without the secret; `api_key_set` says whether there is one."""
+
+    name: str
+    kind: str
+    base_url: str
+    models: list[str]
+    aliases: Mapping[str, str]
+    allow_addresses: list[str]
+    weight: int
+    timeouts: Mapping[str, float]
+    api_key_set: bool
+
+
+class PolicyPut(Body):
+    name: Name | None = None
+    cedar: Cedar
+    enabled: bool = True
+    mode: Mode = "enforce"
+
+
+class PolicyBody(PolicyPut):
+    name: Name
+
+
+class PolicyPatch(Body):
+    """Members that are left out, or null, stay as they are."""
+
+    cedar: Cedar | None = None
+    enabled: bool | None = None
+    mode: Mode | None = None
+
+
+class PolicyAnswer(Answer):
+    name: str
+    cedar: str
+    enabled: bool
+    mode: Mode

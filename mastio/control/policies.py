@@ -1,0 +1,64 @@
+"""Cedar policies, as an admin writes them: judged when they are stored, in force everywhere within a second."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from mastio.control.context import Context
+from mastio.control.endpoints import Endpoint, Endpoints
+from mastio.control.models import Page, PolicyAnswer, PolicyBody, PolicyPatch, PolicyPut
+from mastio.control.paging import PagingQuery, answer_page
+from mastio.errors import BadRequest
+from mastio.store.base import PolicyRow
+
+
+class PoliciesRouter:
+    """`/v1/admin/policies`."""
+
+    def __init__(self, context: Context) -> None:
+        self._policies = context.store.policies
+
+    def endpoints(self) -> Endpoints:
+        collection, item = "/v1/admin/policies", "/v1/admin/policies/{name}"
+        return {
+            ("GET", collection): Endpoint(self.list_policies),
+            ("POST", collection): Endpoint(self.create_policy, status=201),
+            ("GET", item): Endpoint(self.read_policy),
+            ("PUT", item): Endpoint(self.replace_policy),
+            ("PATCH", item): Endpoint(self.change_policy),
+            ("DELETE", item): Endpoint(self.delete_policy, status=204),
+        }
+
+    async def list_policies(self, paging: PagingQuery) -> Page[PolicyAnswer]:
+        """In the order of their names."""
+        page = await self._policies.list(paging.limit, paging.after)
+        return answer_page(page, lambda policy: policy.name, answer_policy)
+
+    async def create_policy(self, body: PolicyBody) -> PolicyAnswer:
+        """A source may hold several Cedar policies; a template is refused."""
+        row = PolicyRow(body.name, body.cedar, body.enabled, body.mode)
+        return answer_policy(await self._policies.create(row))
+
+    async def read_policy(self, name: str) -> PolicyAnswer:
+        """One policy."""
+        return answer_policy(await self._policies.get(name))
+
+    async def replace_policy(self, name: str, body: PolicyPut) -> PolicyAnswer:
+        """Everything anew."""
+        if body.name is not None and body.name != name:
+            raise BadRequest("name: it must be the one in the path.", code="invalid_body")
+        return answer_policy(await self._policies.replace(PolicyRow(name, body.cedar, body.enabled, body.mode)))
+
+    async def change_policy(self, name: str, body: PolicyPatch) -> PolicyAnswer:
+        """Members that are left out, or null, stay as they are."""
+        changes: dict[str, Any] = body.model_dump(exclude_none=True)
+        return answer_policy(await self._policies.change(name, lambda row: replace(row, **changes)))
+
+    async def delete_policy(self, name: str) -> None:
+        """What it permitted is denied from the next request on."""
+        await self._policies.delete(name)
+
+
+def answer_policy(row: PolicyRow) -> PolicyAnswer:
+    return PolicyAnswer(name=row.name, cedar=row.cedar, enabled=row.enabled, mode=row.mode)

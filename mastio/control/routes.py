@@ -1,0 +1,71 @@
+"""The control plane's rows of the route table. Static: the edge is rendered from them without opening a database."""
+
+from __future__ import annotations
+
+from mastio.exchange import OPEN, Role, Route
+
+OPERATOR: frozenset[Role] = frozenset({"operator"})
+ADMIN: frozenset[Role] = frozenset({"admin"})
+AGENT: frozenset[Role] = frozenset({"agent"})
+
+
+def _collection(path: str, item: str, requires: frozenset[Role], kind: str, noun: str, limit: int) -> tuple[Route, ...]:
+    """A named collection that can be listed, created, read, replaced, changed and removed."""
+    return (
+        Route(path, ("GET",), requires, kind, f"List {noun}"),
+        Route(path, ("POST",), requires, kind, f"Create {noun}", limit=limit),
+        Route(item, ("GET",), requires, kind, f"Read {noun}"),
+        Route(item, ("PUT",), requires, kind, f"Replace {noun}", limit=limit),
+        Route(item, ("PATCH",), requires, kind, f"Change {noun}", limit=limit),
+        Route(item, ("DELETE",), requires, kind, f"Remove {noun}"),
+    )
+
+
+ROUTES: tuple[Route, ...] = (
+    Route("/v1/enrollments", ("POST",), OPEN, "enrollment.request", "Ask for an identity"),
+    Route("/v1/enrollments/{id}", ("GET",), OPEN, "enrollment.poll", "Pick up the decision", recorded="refusals"),
+    Route("/v1/agents/self", ("GET",), AGENT, "agent.self", "The caller's own identity"),
+    Route("/v1/agents/self/renew", ("POST",), AGENT, "agent.renew", "A new leaf for a new request"),
+    Route("/v1/admin/enrollments", ("GET",), OPERATOR, "admin.enrollments", "List enrolment requests"),
+    Route("/v1/admin/enrollments/{id}", ("GET",), OPERATOR, "admin.enrollments", "Read an enrolment request"),
+    Route("/v1/admin/enrollments/{id}/approve", ("POST",), OPERATOR, "admin.enrollments", "Approve and issue"),
+    Route("/v1/admin/enrollments/{id}/reject", ("POST",), OPERATOR, "admin.enrollments", "Reject"),
+    Route("/v1/admin/enrollment-tokens", ("GET",), OPERATOR, "admin.enrollment-tokens", "List one-time tokens"),
+    Route("/v1/admin/enrollment-tokens", ("POST",), OPERATOR, "admin.enrollment-tokens", "Make a one-time token"),
+    Route(
+        "/v1/admin/enrollment-tokens/{id}", ("DELETE",), OPERATOR, "admin.enrollment-tokens", "Remove a one-time token"
+    ),
+    Route("/v1/admin/agents", ("GET",), OPERATOR, "admin.agents", "List agents"),
+    Route("/v1/admin/agents/{id}", ("GET",), OPERATOR, "admin.agents", "Read an agent"),
+    Route("/v1/admin/agents/{id}", ("PATCH",), OPERATOR, "admin.agents", "Change an agent"),
+    Route("/v1/admin/agents/{id}/revoke", ("POST",), OPERATOR, "admin.agents", "Revoke an agent"),
+    Route("/v1/admin/agents/{id}/reactivate", ("POST",), OPERATOR, "admin.agents", "Reactivate an agent"),
+    *_collection("/v1/admin/providers", "/v1/admin/providers/{name}", ADMIN, "admin.providers", "providers", 64 * 1024),
+    *_collection("/v1/admin/policies", "/v1/admin/policies/{name}", ADMIN, "admin.policies", "policies", 128 * 1024),
+    Route(
+        "/.well-known/oauth-authorization-server",
+        ("GET", "HEAD"),
+        OPEN,
+        "discovery",
+        "Authorization server metadata (RFC 8414)",
+        recorded="none",
+    ),
+    Route(
+        "/.well-known/oauth-protected-resource",
+        ("GET", "HEAD"),
+        OPEN,
+        "discovery",
+        "Protected resource metadata (RFC 9728)",
+        recorded="none",
+    ),
+    Route(
+        "/.well-known/oauth-protected-resource/{path...}",
+        ("GET", "HEAD"),
+        OPEN,
+        "discovery",
+        "Protected resource metadata of one path (RFC 9728 §3.1)",
+        recorded="none",
+    ),
+    Route("/pki/ca.crt", ("GET", "HEAD"), OPEN, "pki", "The trust anchor", recorded="none"),
+    Route("/pki/crl.pem", ("GET", "HEAD"), OPEN, "pki", "Revoked leaves", recorded="none"),
+)

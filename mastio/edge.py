@@ -1,0 +1,179 @@
+"""nginx headers in, nginx configuration out. The locations come from the route table, so no path is reachable that
+the table does not name; the error bodies come from `errors.CODES`, so the edge speaks the same words as the app.
+
+In: `read_edge_headers` is the only place where an identity header is believed, and only with the edge's secret.
+Out: `render` writes the files of `nginx/` (templates with `@{name}`) into the data folder's `edge/`.
+"""
+
+from __future__ import annotations
+
+import hmac
+import os
+import re
+import shutil
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from string import Template
+
+from mastio.errors import BadRequest, MastioError
+from mastio.exchange import Route
+from mastio.problem import encode_openai, encode_problem
+from mastio.routes import path_pattern
+from mastio.settings import Settings
+
+TEMPLATES = Path(__file__).parent.parent / "nginx"
+
+SECRET = b"x-edge-secret"
+CERTIFICATE = b"x-edge-certificate"
+ADDRESS = b"x-edge-address"
+
+ERRORS: dict[str, tuple[str, str]] = {
+    "400": ("bad_request", "The request is not well-formed."),
+    "404": ("not_found", "There is nothing at this path."),
+    "405": ("method_not_allowed", "The method is not one of this path."),
+    "408": ("request_timeout", "The request took too long to arrive."),
+    "413": ("payload_too_large", "The body is too large."),
+    "414": ("bad_request", "The path is too long."),
+    "429": ("rate_limited", "Too many requests from this address."),
+    "494": ("headers_too_large", "The headers are too large."),
+    "495": ("invalid_certificate", "The client certificate is not ours."),
+    "496": ("invalid_certificate", "The client certificate is missing."),
+    "497": ("bad_request", "Plain HTTP was sent to an HTTPS port."),
+    "500": ("not_ready", "The edge failed."),
+    "502": ("not_ready", "The appliance is starting or has failed."),
+    "503": ("not_ready", "The appliance is starting or has failed."),
+    "504": ("upstream_timeout", "The appliance did not answer in time."),
+}
+"""nginx's own statuses and what they mean in the one vocabulary of codes."""
+
+
+class _EdgeTemplate(Template):
+    """`@{name}`, since `$name` is nginx's."""
+
+    delimiter = "@"
+
+
+def read_edge_headers(headers: Iterable[tuple[bytes, bytes]], secret: bytes) -> tuple[bytes | None, str]:
+    """The client certificate (None: the client showed none) and address that the edge saw.
+
+    Raises `BadRequest` for a request that did not come through the edge.
+    """
+    found: dict[bytes, bytes] = {}
+    for name, value in headers:
+        if name in (SECRET, CERTIFICATE, ADDRESS):
+            if name in found:
+                raise BadRequest("The request did not come through the edge.")
+            found[name] = value
+    if not hmac.compare_digest(found.get(SECRET, b""), secret):
+        raise BadRequest("The request did not come through the edge.")
+    return found.get(CERTIFICATE) or None, found.get(ADDRESS, b"").decode("latin-1")
+
+
+# --- rendering ---------------------------------------------------------------------------------------------------
+
+
+def app_addresses(settings: Settings, data: Path) -> list[str]:
+    """Where the workers listen, in nginx's words, one for each."""
+    listen = settings.edge.app or settings.server.listen
+    if listen == "unix":
+        return [f"unix:{data / 'run' / f'app-{slot}.sock'}" for slot in range(settings.server.workers)]
+    host, _, port = listen.rpartition(":")
+    return [f"{host}:{int(port) + slot}" for slot in range(settings.server.workers)]
+
+
+def render(settings: Settings, routes: Sequence[Route], data: Path, secret: bytes, nginx_version: str) -> None:
+    """Write the edge's configuration below `data/edge`; the certificate files are the authority's."""
+    edge = data / "edge"
+    (edge / "snippets").mkdir(parents=True, exist_ok=True)
+    values = _values(settings, data, secret, nginx_version)
+    for name in ("nginx.conf", "mastio.conf", "snippets/identity.conf", "snippets/proxy.conf"):
+        text = _EdgeTemplate((TEMPLATES / name).read_text("utf-8")).substitute(values)
+        _write(edge / name, text, 0o600 if name == "snippets/identity.conf" else 0o644)
+    _write(edge / "locations.conf", render_locations(routes), 0o644)
+    _write(edge / "errors.conf", _render_errors(), 0o644)
+    shutil.copyfile(data / "ca" / "clients.pem", edge / "clients.pem")
+
+
+def _values(settings: Settings, data: Path, secret: bytes, nginx_version: str) -> dict[str, str]:
+    edge = settings.edge
+    modern = _version(nginx_version) >= (1, 25, 1)
+    return {
+        **{name: str(value) for name, value in edge.model_dump().items()},
+        "run": str(data / "run"),
+        "logs": str(data / "logs"),
+        "servers": "\n".join(f"    server {address} max_fails=0;" for address in app_addresses(settings, data)),
+        "secret": secret.decode("ascii"),
+        "dialects": _render_dialects(),
+        "http2_listen": "" if modern else " http2",
+        "http2_directive": "    http2 on;" if modern else "",
+    }
+
+
+def _version(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"[0-9]+", text)[:3])
+
+
+def render_locations(routes: Sequence[Route]) -> str:
+    """One location for each path of the route table. Which methods it takes is the app's to say (405)."""
+    by_path: dict[str, list[Route]] = {}
+    for route in routes:
+        by_path.setdefault(route.path, []).append(route)
+    return "\n".join(_render_location(path, rows) for path, rows in by_path.items())
+
+
+def _render_location(path: str, rows: list[Route]) -> str:
+    head = f'location ~ "{path_pattern(path)}"' if "{" in path else f"location = {path}"
+    lines = ["    include snippets/proxy.conf;"]
+    if any(route.streams for route in rows):
+        lines.append("    proxy_buffering off;")
+    if any(route.kind == "enrollment.request" for route in rows):
+        lines.append("    limit_req zone=enrollments burst=500 nodelay;")
+    return head + " {\n" + "\n".join(lines) + "\n}\n"
+
+
+def _bodies(status: str) -> dict[str, str]:
+    code, message = ERRORS[status]
+    error = MastioError(message, code=code)
+    return {"problem": encode_problem(error, "").decode(), "openai": encode_openai(error).decode()}
+
+
+def _render_dialects() -> str:
+    """Maps from the path to the body and type of each error of nginx's own."""
+    paths = [
+        "    ~^/v1/(admin|enrollments|agents|audit)(/|$) {problem};",
+        "    ~^/v1/ {openai};",
+        "    default {problem};",
+    ]
+    blocks = [_map("$mastio_error_type", paths, {"problem": "application/problem+json", "openai": "application/json"})]
+    blocks += [_map(f"$mastio_error_{status}", paths, _bodies(status)) for status in ERRORS]
+    return "\n".join(blocks)
+
+
+def _map(variable: str, paths: list[str], values: dict[str, str]) -> str:
+    quoted = {dialect: "'" + text.replace("'", "’") + "'" for dialect, text in values.items()}
+    lines = [line.replace("{problem}", quoted["problem"]).replace("{openai}", quoted["openai"]) for line in paths]
+    return f"map $uri {variable} {{\n" + "\n".join(lines) + "\n}"
+
+
+def _render_errors() -> str:
+    lines = []
+    for status, (code, message) in ERRORS.items():
+        answered = MastioError(message, code=code).status
+        lines.append(f"error_page {status} ={answered} /.edge/{status};")
+        retry = "    add_header Retry-After 1 always;\n" if answered in (429, 503) else ""
+        lines.append(
+            f"location = /.edge/{status} {{\n    internal;\n    default_type $mastio_error_type;\n{retry}"
+            f"    add_header Cache-Control no-store always;\n    return {answered} $mastio_error_{status};\n}}"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def _write(file: Path, text: str, mode: int) -> None:
+    """The file whole or not at all, and untouched where it would not change."""
+    if file.exists() and file.read_text("utf-8") == text:
+        return
+    draft = file.with_name(file.name + ".new")
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
+        stream.write(text)
+    draft.replace(file)

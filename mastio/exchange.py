@@ -1,0 +1,369 @@
+"""What travels through one exchange: head, credentials, principal, action, message, the stages, the reply, entries.
+
+Values only; nothing here decides, reads or sends. The stages are the order of `mastio.pipeline` as types: each can
+only be made from the one before it, and `dispatch` takes the last. Leaving a stage out does not type-check
+(`tests/mastio/test_stages.py` runs the type checker on such code).
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from mastio.errors import BadRequest
+
+Role = Literal["agent", "auditor", "operator", "admin"]
+Dialect = Literal["openai", "problem", "oauth"]
+Phase = Literal["intent", "outcome", "event"]
+JSON = Any  # a value that JSON can express
+
+OPEN: frozenset[Role] = frozenset()
+"""`Route.requires` of a route that nobody needs to be known for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """One row of the route table: the only way anything becomes reachable.
+
+    `path` has `{name}` segments, `{name...}` as last segment takes the rest. `requires` lists the roles of which one
+    is needed (`OPEN`: none). `kind` is the action kind, which exactly one plugin dispatches. `recorded`: "all" writes
+    intent and outcome, "refusals" one event for each refusal, "none" nothing (probes and public documents).
+    `limit` bounds the body in bytes. `streams`: the reply may come in pieces, so the edge must not buffer it.
+    `credential_in_body`: the body is read before authentication because it may carry the credential (RFC 7521 §4.2);
+    keep `limit` small there, since strangers reach it.
+    `credential_in_body`: the body is read before authentication because it may carry the credential (RFC 7521 §4.2);
+    keep `limit` small there, since strangers reach it.
+    """
+
+    path: str
+    methods: tuple[str, ...]
+    requires: frozenset[Role]
+    kind: str
+    summary: str
+    dialect: Dialect = "problem"
+    recorded: Literal["all", "refusals", "none"] = "all"
+    limit: int = 64 * 1024
+    streams: bool = False
+    credential_in_body: bool = False
+    credential_in_body: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RequestHead:
+    """Method, path and headers of a request; the body is not read yet.
+
+    `headers` are as received, names in lower case. `certificate` is the client certificate as the edge passed it
+    (URL-encoded PEM), `None` where the client showed none; it can only come from the edge.
+    """
+
+    id: str
+    method: str
+    path: str
+    query: bytes
+    params: Mapping[str, str]
+    headers: list[tuple[bytes, bytes]]
+    route: Route
+    certificate: bytes | None
+    client_address: str
+
+    def all(self, name: bytes) -> list[bytes]:
+        """Every value of a header, in the order received; `name` in lower case."""
+        return [value for key, value in self.headers if key == name]
+
+    def header(self, name: bytes) -> bytes | None:
+        """The value of a header that may appear once. Raises `BadRequest` when it appears twice."""
+        values = self.all(name)
+        if len(values) > 1:
+            raise BadRequest(f"The header {name.decode('latin-1')} may appear only once.")
+        return values[0] if values else None
+
+
+# --- credentials: what the authenticate hooks return ---------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class CertificateCredential:
+    """A client certificate whose chain was validated. `thumbprint` is `x5t#S256` (RFC 8705 §3.1)."""
+
+    subject: str
+    thumbprint: str
+    serial: str
+    not_after: float
+
+
+@dataclass(frozen=True, slots=True)
+class ProofCredential:
+    """A DPoP proof that passed RFC 9449 §4.3. It names nobody; it proves a key. `ath` is None where it had none."""
+
+    thumbprint: str
+    ath: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class TokenCredential:
+    """An access token of ours. It is worth nothing without the key in `jkt` or the certificate in `x5t`."""
+
+    subject: str
+    scheme: Literal["DPoP", "Bearer"]
+    ath: str
+    jkt: str | None
+    x5t: str | None
+    expires_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class AdminCredential:
+    """A named admin token."""
+
+    name: str
+    role: Role
+
+
+@dataclass(frozen=True, slots=True)
+class AssertionCredential:
+    """A `private_key_jwt` client assertion (RFC 7523 §2.2), signed by a key that the agent enrolled with."""
+
+    subject: str
+    thumbprint: str
+
+
+Credential = AssertionCredential | CertificateCredential | ProofCredential | TokenCredential | AdminCredential
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """Who acts, once the credentials have been bound to one enrolled identity. `name` is empty for a stranger.
+
+    `credential` describes how it was proven, for the audit entry (thumbprints only). `version` changes whenever
+    anything that a policy may look at changes; caches are keyed by it.
+    """
+
+    name: str
+    roles: frozenset[Role]
+    groups: frozenset[str] = frozenset()
+    attributes: Mapping[str, JSON] = field(default_factory=dict)
+    spiffe_id: str | None = None
+    credential: Mapping[str, str] = field(default_factory=dict)
+    version: int = 0
+
+    @property
+    def is_agent(self) -> bool:
+        return "agent" in self.roles
+
+
+STRANGER = Principal(name="", roles=frozenset())
+
+
+# --- action, message, decisions --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """What is to be done: the kind (`llm.chat`), what to (`target_type::"target"`), and what policies may look at."""
+
+    kind: str
+    target_type: str
+    target: str
+    attributes: Mapping[str, JSON] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """The body as it came (`raw`: these bytes go upstream unless an inspector changes them) and as parsed.
+
+    `details` are facts for the audit entry: sizes, names, numbers; never content.
+    """
+
+    raw: bytes
+    document: JSON = None
+    details: Mapping[str, JSON] = field(default_factory=dict)
+    plan: Any = None
+    """What `read` already worked out for `dispatch` (for example the chosen provider); opaque to the pipeline."""
+
+
+@dataclass(frozen=True, slots=True)
+class Allow:
+    """A decision for the action. `rule` names the policy."""
+
+    rule: str
+
+
+@dataclass(frozen=True, slots=True)
+class Deny:
+    """A decision against it. One Deny wins. `code` is of `errors.CODES`: `denied`, or `rate_limited` for a limit."""
+
+    rule: str
+    message: str
+    code: str = "denied"
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+Decision = Allow | Deny
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """The inspector has nothing against the message."""
+
+
+@dataclass(frozen=True, slots=True)
+class Redact:
+    """Go on with this instead."""
+
+    replacement: bytes
+    labels: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Refuse the message."""
+
+    labels: tuple[str, ...]
+    message: str
+
+
+Verdict = Pass | Redact | Block
+
+
+# --- the stages: each is made from the one before ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """A request on a known route. Nothing is believed yet."""
+
+    head: RequestHead
+
+
+@dataclass(frozen=True, slots=True)
+class Authenticated:
+    """The credentials are bound to one principal, or there are none and the route is open."""
+
+    received: Received
+    principal: Principal
+    credentials: tuple[Credential, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """The body has been read and parsed into an action and a message."""
+
+    authenticated: Authenticated
+    action: Action
+    message: Message
+
+
+@dataclass(frozen=True, slots=True)
+class Authorized:
+    """Somebody allowed it and nobody denied it."""
+
+    read: Read
+    decision: Allow
+
+
+@dataclass(frozen=True, slots=True)
+class Inspected:
+    """Every inspector has seen the message; `message` is what may leave, redactions applied."""
+
+    authorized: Authorized
+    message: Message
+    labels: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """The intent is on stable storage at index `receipt` (None: the route is not recorded). Only this dispatches."""
+
+    inspected: Inspected
+    receipt: int | None
+
+    @property
+    def head(self) -> RequestHead:
+        return self.inspected.authorized.read.authenticated.received.head
+
+    @property
+    def principal(self) -> Principal:
+        return self.inspected.authorized.read.authenticated.principal
+
+    @property
+    def credentials(self) -> tuple[Credential, ...]:
+        return self.inspected.authorized.read.authenticated.credentials
+
+    @property
+    def action(self) -> Action:
+        return self.inspected.authorized.read.action
+
+    @property
+    def message(self) -> Message:
+        return self.inspected.message
+
+
+# --- the reply -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A piece of a streamed reply that is inspected and released as one.
+
+    `last` marks the piece after which the caller holds a complete answer: it is released only when the outcome is
+    durable. A stream that never marks one has its end withheld instead.
+    """
+
+    data: bytes
+    last: bool = False
+
+
+async def _nothing() -> None:
+    return None
+
+
+@dataclass(slots=True)
+class Reply:
+    """What dispatch gives back. `facts` and `usage` go to the outcome entry; a stream fills them before its end.
+
+    `close` releases the upstream of a streamed body; it is called exactly once, also when the client hangs up.
+    """
+
+    status: int
+    headers: list[tuple[bytes, bytes]]
+    body: bytes | AsyncIterator[Window] = b""
+    facts: dict[str, JSON] = field(default_factory=dict)
+    usage: dict[str, int] | None = None
+    close: Callable[[], Awaitable[None]] = _nothing
+
+
+# --- the record ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One audit entry before the log has given it its place (`v seq prev time` are the log's).
+
+    Content never: `request` and `response` hold sizes and keyed digests, `credential` thumbprints. Integers, strings,
+    booleans, null, lists and objects only: no floating point, so that the canonical form is the same everywhere.
+    """
+
+    id: str
+    phase: Phase
+    kind: str
+    target: str | None = None
+    agent: str | None = None
+    credential: Mapping[str, JSON] | None = None
+    decision: Mapping[str, JSON] | None = None
+    request: Mapping[str, JSON] | None = None
+    response: Mapping[str, JSON] | None = None
+    outcome: Mapping[str, JSON] | None = None
+    usage: Mapping[str, int] | None = None
+
+
+@dataclass(slots=True)
+class Timings:
+    """Seconds spent in each stage, for `Server-Timing` and the metrics; `started` is a monotonic clock reading."""
+
+    started: float
+    auth: float = 0.0
+    policy: float = 0.0
+    inspect: float = 0.0
+    audit: float = 0.0
+    upstream: float = 0.0

@@ -1,0 +1,114 @@
+"""The plugin contract. A plugin is a `Plugin`; its `setup` yields `Hooks`: a record of functions, all optional.
+
+Third parties and the appliance's own plugins use the same door: a `Plugin` object named in the entry-point group
+`mastio.plugins`. *Installed* is not *active*: settings list the active plugins in order, and the order of that list
+is the order in which hooks of one stage are called.
+
+| stage | hook | normal answer | to end the exchange |
+|---|---|---|---|
+| authenticate | `authenticate` | `None`: not on this request; a `Credential` | `AuthenticationError`: wrong |
+| authenticate | `authenticate_body` | the same, for routes that carry the credential in the body | the same |
+| read | `read[kind]` | `(Action, Message)` | `BadRequest` |
+| authorize | `authorize` | `None`: abstain; `Allow` | `Deny`; one Deny wins, no Allow is a Deny |
+| inspect | `inspect` | `Pass`, `Redact` | `Block` |
+| record | `record` | the index of the entry, once it is durable | `AuditError` |
+| dispatch | `dispatch[kind]` | `Reply` | `DispatchError` and the other errors of `errors.py` |
+| respond | `annotate` | more reply headers | cannot |
+| refuse | `challenge` | more headers of a 401 | cannot |
+| probe | `ready` | `None`: usable; else which part is not, in one phrase | cannot |
+| lifetime | `setup` | an open context | `ConfigurationError` |
+
+Any other exception is a `PluginError`: the exchange is refused (fail closed).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from mastio.errors import AuthenticationError
+from mastio.exchange import (
+    Action,
+    Credential,
+    Decision,
+    Entry,
+    Message,
+    Principal,
+    Recorded,
+    Reply,
+    RequestHead,
+    Route,
+    Verdict,
+    Window,
+)
+from mastio.services import Services
+
+Authenticate = Callable[[RequestHead], Credential | None]
+"""Called for every request before its body is read, in plugin order. Synchronous: no network, no database."""
+
+AuthenticateBody = Callable[[RequestHead, bytes], Credential | None]
+"""As `Authenticate`, for routes with `credential_in_body` only."""
+
+Read = Callable[[RequestHead, Principal, bytes], tuple[Action, Message]]
+"""Called once for the route's kind, after authentication. Parses the whole body; unknown or doubtful is BadRequest."""
+
+Authorize = Callable[[Principal, Action], Awaitable[Decision | None]]
+"""Called for every action of an agent, in plugin order, until one denies."""
+
+Inspect = Callable[[Principal, Action, Message | Window], Awaitable[Verdict]]
+"""Called for the message and for each window of the reply, in plugin order; sees the earlier ones' redactions."""
+
+Record = Callable[[Entry], Awaitable[int]]
+"""Returns the index when the entry is on stable storage, never earlier. The caller may go away: it is recorded
+all the same. Raises `AuditError` when it cannot be known to be durable."""
+
+Dispatch = Callable[[Recorded], Awaitable[Reply]]
+"""Carries the action out. Exactly one plugin claims a kind. Cancelled when the client hangs up."""
+
+Annotate = Callable[[Recorded, Reply], Mapping[str, str]]
+"""More headers for a reply that is about to be sent. Must be cheap and cannot fail the exchange."""
+
+Challenge = Callable[[RequestHead, AuthenticationError], Mapping[str, str]]
+"""More headers for a 401 (RFC 9110 §11.6.1): how this plugin's credential would have to look."""
+
+Ready = Callable[[], Awaitable[str | None]]
+"""Called by `/readyz`. Answers within a second."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hooks:
+    """What one plugin does, stage by stage. What it leaves out costs nothing on the hot path."""
+
+    authenticate: Authenticate | None = None
+    authenticate_body: AuthenticateBody | None = None
+    read: Mapping[str, Read] = field(default_factory=dict)
+    authorize: Authorize | None = None
+    inspect: Inspect | None = None
+    record: Record | None = None
+    dispatch: Mapping[str, Dispatch] = field(default_factory=dict)
+    annotate: Annotate | None = None
+    challenge: Challenge | None = None
+    ready: Ready | None = None
+
+
+class PluginSettings(BaseModel):
+    """Base of a plugin's settings, read from the section with the plugin's name. Unknown keys are refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Plugin:
+    """A plugin as its package offers it. `routes` are static, so that the edge can be rendered without opening it.
+
+    `setup(settings, services)` is entered once in each worker before the first request and left after the last.
+    """
+
+    name: str
+    settings: type[PluginSettings]
+    setup: Callable[[Any, Services], AbstractAsyncContextManager[Hooks]]
+    routes: tuple[Route, ...] = ()

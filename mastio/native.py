@@ -1,0 +1,339 @@
+"""Bring an appliance up on this host, and take it down: what `deploy.sh --native` calls, once Python is there.
+
+`python -m mastio.native up|down|status|logs`. Running `up` twice changes nothing; a failure is one sentence and a
+hint, exit status 2.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import time
+import tomllib
+import urllib.error
+import urllib.request
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from mastio import __version__
+from mastio.app import read_plan
+from mastio.errors import ConfigurationError, MastioError
+from mastio.plugins import refuse
+from mastio.prepare import find_nginx
+
+START_WITHIN = 60.0
+STOP_WITHIN = 40.0
+
+TEMPLATE = """\
+# Settings of this appliance. Every key is explained in docs/settings.md; `mastio check` prints what is in force.
+
+[server]
+public_url = "{public_url}"
+trust_domain = "{trust_domain}"
+workers = {workers}
+
+[edge]
+port = {port}
+
+[database]
+url = "{database}"
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """The options of `up`; None where the operator said nothing."""
+
+    port: int | None
+    public_url: str | None
+    workers: int | None
+    database: str | None
+
+
+def main() -> int:
+    args = _parser().parse_args()
+    data = args.data.resolve()
+    try:
+        match args.verb:
+            case "up":
+                return up(data, args)
+            case "down":
+                return down(data)
+            case "status":
+                return status(data)
+            case _:
+                return logs(data)
+    except (ConfigurationError, MastioError) as error:
+        print(f"mastio: {error.message} {error.hint}".rstrip(), file=sys.stderr)
+        return 2
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="deploy.sh")
+    parser.add_argument("verb", choices=("up", "down", "status", "logs"))
+    parser.add_argument("--data", type=Path, default=Path("data"), help="data folder (default: ./data)")
+    parser.add_argument("--config", type=Path, help="settings file (default: DATA/mastio.toml)")
+    parser.add_argument("--port", type=int, help="port of the edge (default: 9443)")
+    parser.add_argument("--public-url", help="how clients reach it (default: https://localhost:PORT)")
+    parser.add_argument("--workers", type=int, help="worker processes (default: 1)")
+    parser.add_argument("--database", help="postgresql+asyncpg://… (default: SQLite in the data folder)")
+    parser.add_argument("--demo", action="store_true", help="add a stand-in provider, an agent and one proven call")
+    return parser
+
+
+# --- up --------------------------------------------------------------------------------------------------------------
+
+
+def up(data: Path, args: argparse.Namespace) -> int:
+    """Start the appliance if it does not run, wait until it is ready, say how to use it."""
+    nginx = find_nginx()
+    if nginx is None:
+        raise ConfigurationError("nginx is not installed.", "Run ./deploy.sh up as root once, or install nginx.")
+    config: Path = args.config.resolve() if args.config else data / "mastio.toml"
+    changed = write_settings(config, Wish(args.port, args.public_url, args.workers, args.database))
+    if args.demo:
+        changed |= _ensure_stub_port(config)
+    plan, problems = read_plan(data, config)
+    refuse(problems)
+    running = find_supervisor(data)
+    if running is not None and changed:
+        _say("the settings have changed: restarting")
+        down(data)
+        running = None
+    if running is None:
+        _verify_port(plan.settings.edge.bind, plan.settings.edge.port)
+        _start(data, config, nginx)
+    known = _await_ready(data, plan.settings.edge.port)
+    _print_welcome(data, known, already=running is not None)
+    if args.demo:
+        return _run_demo(data, plan.settings.server.stub_port)
+    return 0
+
+
+def write_settings(file: Path, wish: Wish) -> bool:
+    """Write the settings file if there is none, else change the lines that `wish` names. True when it changed.
+
+    Raises `ConfigurationError` when a line to be changed is not there, leaving the file as it was.
+    """
+    if not file.exists():
+        port = wish.port or 9443
+        url = wish.public_url or f"https://localhost:{port}"
+        text = TEMPLATE.format(
+            public_url=url, trust_domain=_trust_domain(url), workers=wish.workers or 1, port=port,
+            database=wish.database or "",
+        )  # fmt: skip
+        tomllib.loads(text)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, "utf-8")
+        return True
+    text = before = file.read_text("utf-8")
+    old_port = tomllib.loads(before).get("edge", {}).get("port", 9443)
+    if wish.port is not None and wish.port != old_port:
+        text = _replace(text, "port", str(wish.port))
+        if wish.public_url is None and f'public_url = "https://localhost:{old_port}"' in text:
+            text = _replace(text, "public_url", f'"https://localhost:{wish.port}"')
+    for key, value in (("public_url", wish.public_url), ("url", wish.database)):
+        if value is not None:
+            text = _replace(text, key, json.dumps(value))
+    if wish.workers is not None:
+        text = _replace(text, "workers", str(wish.workers))
+    if text != before:
+        file.write_text(text, "utf-8")
+    return text != before
+
+
+def _replace(text: str, key: str, value: str) -> str:
+    changed, count = re.subn(rf"(?m)^{key} = .*$", lambda _: f"{key} = {value}", text, count=1)
+    if count == 0:
+        raise ConfigurationError(f"The settings file has no line for {key}.", f"Set {key} in it by hand.")
+    return changed
+
+
+def _trust_domain(url: str) -> str:
+    host = (urlsplit(url).hostname or "").lower()
+    return host if re.fullmatch(r"[a-z0-9]([a-z0-9._-]*[a-z0-9])?", host) else "mastio"
+
+
+def _ensure_stub_port(file: Path) -> bool:
+    """Give the stand-in provider a free port, once."""
+    text = file.read_text("utf-8")
+    if tomllib.loads(text).get("server", {}).get("stub_port"):
+        return False
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    file.write_text(re.sub(r"(?m)^\[server\]$", f"[server]\nstub_port = {port}", text, count=1), "utf-8")
+    return True
+
+
+def _verify_port(bind: str, port: int) -> None:
+    with socket.socket(socket.AF_INET6 if ":" in bind else socket.AF_INET) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((bind, port))
+        except OSError as error:
+            raise ConfigurationError(
+                f"Port {port} cannot be used ({error.strerror}).", "Choose another: --port N."
+            ) from error
+
+
+def _start(data: Path, config: Path, nginx: str) -> None:
+    (data / "logs").mkdir(parents=True, exist_ok=True)
+    command = [sys.executable, "-m", "mastio", "serve", "--data", str(data), "--config", str(config), "--edge", nginx]
+    with (data / "logs" / "mastio.log").open("ab") as log:
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
+        started = log.tell()
+    deadline = time.monotonic() + START_WITHIN
+    while find_supervisor(data) is None:
+        if process.poll() is not None or time.monotonic() > deadline:
+            _show_log(data, started)
+            raise ConfigurationError("The appliance did not start.", "The lines above say why.")
+        time.sleep(0.05)
+
+
+def _show_log(data: Path, offset: int) -> None:
+    with (data / "logs" / "mastio.log").open("rb") as log:
+        log.seek(offset)
+        sys.stderr.write(log.read()[-4000:].decode("utf-8", "replace"))
+
+
+def _await_ready(data: Path, port: int) -> dict[str, str]:
+    """`bootstrap.json`, once `/readyz` is 200 through the edge."""
+    deadline = time.monotonic() + START_WITHIN
+    said = "The edge does not answer."
+    while time.monotonic() < deadline:
+        try:
+            known: dict[str, str] = json.loads((data / "bootstrap.json").read_text("utf-8"))
+            trust = ssl.create_default_context(cafile=known["ca_file"])
+            with urllib.request.urlopen(f"https://localhost:{port}/readyz", context=trust, timeout=5):
+                return known
+        except urllib.error.HTTPError as error:
+            said = _detail(error)
+        except (OSError, ValueError):
+            if find_supervisor(data) is None:
+                break
+        time.sleep(0.05)
+    raise ConfigurationError(said, f"See {data / 'logs' / 'mastio.log'}.")
+
+
+def _detail(error: urllib.error.HTTPError) -> str:
+    try:
+        return str(json.loads(error.read())["detail"])
+    except (ValueError, KeyError):
+        return f"The edge answers {error.code}."
+
+
+def _print_welcome(data: Path, known: dict[str, str], *, already: bool) -> None:
+    url, ca, token = known["base_url"], known["ca_file"], known["admin_token_file"]
+    mastio = Path(sys.executable).parent / "mastio"
+    print(
+        f"""Mastio {__version__} is {"already running" if already else "up"}.
+
+  base URL        {url}
+  CA fingerprint  {known["ca_sha256"]}  (SHA-256 of {ca})
+  admin token     {token}
+
+First call: add a provider, enrol an agent, ask something.
+
+  M={mastio}
+  $M providers add --data {data} --name openai --base-url https://api.openai.com/v1 --api-key-file KEYFILE
+  T=$($M enrollments token --data {data} --name my-agent)
+  $M enroll --url {url} --ca {ca} --name my-agent --token "$T" --out ./my-agent
+  $M chat --identity ./my-agent --model openai/gpt-4o-mini "Hello"
+"""
+    )
+
+
+def _run_demo(data: Path, stub_port: int) -> int:
+    """In a process of its own, which has the client's libraries."""
+    command = [sys.executable, "-m", "mastio.demo", "--data", str(data), "--stub-port", str(stub_port)]
+    return subprocess.run(command, check=False).returncode
+
+
+# --- down, status, logs ---------------------------------------------------------------------------------------------
+
+
+def find_supervisor(data: Path) -> int | None:
+    """The process id of the running supervisor of this data folder."""
+    try:
+        pid = int((data / "run" / "supervisor.pid").read_text())
+        command = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    except (OSError, ValueError):
+        return None
+    return pid if b"serve" in command and os.fsencode(data) in command else None
+
+
+def down(data: Path) -> int:
+    """Stop everything; the data stays. Done as well when nothing runs."""
+    pid = find_supervisor(data)
+    if pid is None:
+        print("Mastio is not running.")
+        return 0
+    os.kill(pid, signal.SIGTERM)
+    deadline = time.monotonic() + STOP_WITHIN
+    while find_supervisor(data) is not None:
+        if time.monotonic() > deadline:
+            raise ConfigurationError("The appliance does not stop.", f"Look at process {pid}.")
+        time.sleep(0.05)
+    print("Mastio is down; its data is kept.")
+    return 0
+
+
+def status(data: Path) -> int:
+    """Processes, versions, health, disk. Exit status 1 when it is not running or not ready."""
+    print(f"Mastio {__version__}, data folder {data}")
+    if find_supervisor(data) is None:
+        print("not running")
+        return 1
+    for file in sorted((data / "run").glob("*.pid")):
+        pid = int(file.read_text())
+        print(f"  {file.stem:<12} pid {pid:<8} {_resident(pid)} MB resident")
+    free = shutil.disk_usage(data).free
+    size = sum(file.stat().st_size for file in (data / "db").glob("*") if file.is_file())
+    print(f"  database     {size / 1e6:.1f} MB, {free / 1e9:.1f} GB free on its disk")
+    try:
+        known = json.loads((data / "bootstrap.json").read_text("utf-8"))
+        plan, _ = read_plan(data)
+        trust = ssl.create_default_context(cafile=known["ca_file"])
+        with urllib.request.urlopen(f"https://localhost:{plan.settings.edge.port}/readyz", context=trust, timeout=5):
+            print("  health       ready")
+            return 0
+    except urllib.error.HTTPError as error:
+        print(f"  health       {_detail(error)}")
+    except OSError as error:
+        print(f"  health       the edge does not answer ({error})")
+    return 1
+
+
+def _resident(pid: int) -> str:
+    try:
+        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    except (OSError, ValueError):
+        return "gone, 0"
+    return f"{pages * os.sysconf('SC_PAGE_SIZE') / 1e6:.0f}"
+
+
+def logs(data: Path) -> int:
+    """Follow the logs until interrupted."""
+    files = [str(data / "logs" / name) for name in ("mastio.log", "edge-error.log")]
+    try:
+        return subprocess.run(["tail", "-n", "100", "-F", *files], check=False).returncode
+    except KeyboardInterrupt:
+        return 0
+
+
+def _say(text: str) -> None:
+    print(f"mastio: {text}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

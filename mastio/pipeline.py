@@ -1,0 +1,380 @@
+"""START HERE: the life of one request, in one place and in one order.
+
+    Received ─authenticate─▶ Authenticated ─read─▶ Read ─authorize─▶ Authorized ─inspect─▶ Inspected
+             ─record intent─▶ Recorded ─dispatch─▶ Reply ─inspect each window, record outcome─▶ response
+
+Every arrow is a function from one type to the next, so that none can be left out (`mastio.exchange`). Every arrow may
+raise a `MastioError`, which ends the exchange: before the intent it is recorded as one event, after it as the outcome.
+What is not a `MastioError` becomes a `PluginError`: refused.
+
+Plugins come in as tuples compiled at start; a hook that no plugin has costs nothing. Nothing here knows a protocol,
+a store or a framework but ASGI.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from time import perf_counter
+from typing import Any, TypeVar
+
+from mastio.answer import Answer
+from mastio.errors import (
+    AuditError,
+    AuthenticationError,
+    Blocked,
+    ConfigurationError,
+    Denied,
+    MastioError,
+    PluginError,
+    Unavailable,
+)
+from mastio.exchange import (
+    OPEN,
+    STRANGER,
+    Action,
+    Allow,
+    Authenticated,
+    Authorized,
+    Block,
+    Credential,
+    Decision,
+    Deny,
+    Entry,
+    Inspected,
+    Message,
+    Principal,
+    Read,
+    Received,
+    Recorded,
+    Redact,
+    Reply,
+    RequestHead,
+    Route,
+    Timings,
+    Window,
+)
+from mastio.hooks import Hooks
+from mastio.identity import bind
+from mastio.problem import render
+from mastio.services import Services
+from mastio.telemetry import Telemetry
+from mastio.wire import ClientGone, HangUp, RawHeaders, Receive, Send, read_body, send_response
+
+log = logging.getLogger("mastio.pipeline")
+
+Claim = TypeVar("Claim")
+ACTIVE = "See plugins.active in the settings."
+
+
+class Pipeline:
+    """The stages over the hooks of the active plugins, in their order."""
+
+    def __init__(
+        self,
+        routes: Sequence[Route],
+        plugins: Sequence[tuple[str, Hooks]],
+        services: Services,
+        telemetry: Telemetry,
+        max_in_flight: int,
+    ) -> None:
+        self._services = services
+        self._telemetry = telemetry
+        self._max_in_flight = max_in_flight
+        self._in_flight = 0
+        hooks = [hook for _, hook in plugins]
+        self._authenticators = tuple(h.authenticate for h in hooks if h.authenticate)
+        self._body_authenticators = tuple(h.authenticate_body for h in hooks if h.authenticate_body)
+        self._authorizers = tuple(h.authorize for h in hooks if h.authorize)
+        self._inspectors = tuple(h.inspect for h in hooks if h.inspect)
+        self._annotators = tuple(h.annotate for h in hooks if h.annotate)
+        self._challengers = tuple(h.challenge for h in hooks if h.challenge)
+        recorders = [h.record for h in hooks if h.record]
+        kinds = {route.kind for route in routes}
+        self._read = _one_claimant("read", kinds, [(name, h.read) for name, h in plugins])
+        self._dispatch = _one_claimant("dispatch", kinds, [(name, h.dispatch) for name, h in plugins])
+        if not self._authenticators or not self._authorizers or len(recorders) != 1:
+            raise ConfigurationError(
+                "The active plugins need one that authenticates, one that authorizes, and exactly one that records.",
+                ACTIVE,
+            )
+        self._record = recorders[0]
+        self._digest_key = services.keys.key("audit-digest")
+
+    # --- the order ---------------------------------------------------------------------------------------------------
+
+    async def run(self, head: RequestHead, receive: Receive, send: Send) -> None:
+        """One exchange, from its head to the last byte of its reply. Raises nothing but cancellation."""
+        timings = Timings(perf_counter())
+        self._in_flight += 1
+        try:
+            await self._exchange(Received(head), timings, receive, send)
+        finally:
+            self._in_flight -= 1
+
+    async def _exchange(self, received: Received, timings: Timings, receive: Receive, send: Send) -> None:
+        progress = Progress(received.head, timings.started)
+        try:
+            if self._in_flight > self._max_in_flight:
+                raise Unavailable("The appliance is at its limit of exchanges.")
+            authenticated, body = await self._authenticate(received, receive, progress)
+            timings.auth = perf_counter() - timings.started
+            read = await self._parse(authenticated, body, receive, progress)
+            authorized = await self._authorize(read, timings)
+            inspected = await self._inspect(authorized, timings)
+            recorded = await self._record_intent(inspected, timings)
+        except MastioError as error:
+            await self._refuse(progress, error, send)
+            return
+        except ClientGone:
+            return
+        except Exception as error:  # noqa: BLE001 the outer boundary: an undeclared error refuses
+            await self._refuse(progress, _undeclared(received.head, error), send)
+            return
+        await self._carry_out(recorded, timings, receive, send)
+
+    # --- before anything happens --------------------------------------------------------------------------------------
+
+    async def _authenticate(
+        self, received: Received, receive: Receive, progress: Progress
+    ) -> tuple[Authenticated, bytes | None]:
+        """Credentials to one principal. The body is read here only where it may carry the credential."""
+        head = received.head
+        credentials: list[Credential] = []
+        for authenticate in self._authenticators:
+            credential = authenticate(head)
+            if credential is not None:
+                credentials.append(credential)
+        body = None
+        if head.route.credential_in_body:
+            body = await read_body(head, receive)
+            for authenticate_body in self._body_authenticators:
+                credential = authenticate_body(head, body)
+                if credential is not None:
+                    credentials.append(credential)
+        if head.route.requires:
+            progress.principal = bind(credentials, self._services.directory.agents, self._services.now())
+            _verify_role(head.route, progress.principal)
+        return Authenticated(received, progress.principal, tuple(credentials)), body
+
+    async def _parse(
+        self, authenticated: Authenticated, body: bytes | None, receive: Receive, progress: Progress
+    ) -> Read:
+        head = authenticated.received.head
+        if body is None:
+            body = await read_body(head, receive)
+        action, message = self._read[head.route.kind](head, authenticated.principal, body)
+        progress.action, progress.message = action, message
+        return Read(authenticated, action, message)
+
+    async def _authorize(self, read: Read, timings: Timings) -> Authorized:
+        started = perf_counter()
+        principal = read.authenticated.principal
+        if read.authenticated.received.head.route.requires == OPEN:
+            decision: Decision = Allow("open")
+        elif principal.is_agent:
+            decision = await self.decide(principal, read.action)
+        else:
+            decision = Allow("role")
+        timings.policy = perf_counter() - started
+        if isinstance(decision, Deny):
+            denied = Denied(decision.message, code=decision.code, headers=decision.headers)
+            denied.add_note(decision.rule)
+            raise denied
+        return Authorized(read, decision)
+
+    async def decide(self, principal: Principal, action: Action) -> Decision:
+        """One Deny wins; no Allow is a Deny."""
+        allowed: Allow | None = None
+        for authorize in self._authorizers:
+            decision = await authorize(principal, action)
+            if isinstance(decision, Deny):
+                return decision
+            allowed = allowed or decision
+        return allowed or Deny("default", "No policy permits this action.")
+
+    async def permits(self, principal: Principal, action: Action) -> bool:
+        """`services.permits`."""
+        return isinstance(await self.decide(principal, action), Allow)
+
+    async def _inspect(self, authorized: Authorized, timings: Timings) -> Inspected:
+        read = authorized.read
+        if not self._inspectors:
+            return Inspected(authorized, read.message, ())
+        started = perf_counter()
+        labels: list[str] = []
+        message = read.message
+        for inspect in self._inspectors:
+            verdict = await inspect(read.authenticated.principal, read.action, message)
+            if isinstance(verdict, Block):
+                blocked = Blocked(verdict.message)
+                blocked.add_note(", ".join(verdict.labels))
+                raise blocked
+            if isinstance(verdict, Redact):
+                labels.extend(verdict.labels)
+                message = Message(verdict.replacement, None, message.details, message.plan)
+        timings.inspect = perf_counter() - started
+        return Inspected(authorized, message, tuple(labels))
+
+    async def _record_intent(self, inspected: Inspected, timings: Timings) -> Recorded:
+        authorized = inspected.authorized
+        read = authorized.read
+        head, principal = read.authenticated.received.head, read.authenticated.principal
+        if head.route.recorded != "all":
+            return Recorded(inspected, None)
+        started = perf_counter()
+        decision: dict[str, Any] = {"effect": "allow", "rule": authorized.decision.rule}
+        if inspected.labels:
+            decision["labels"] = list(inspected.labels)
+        receipt = await self._record(
+            Entry(
+                head.id,
+                "intent",
+                read.action.kind,
+                read.action.target,
+                _agent(principal),
+                principal.credential or None,
+                decision,
+                self._describe_request(head, read.message),
+            )
+        )
+        timings.audit = perf_counter() - started
+        return Recorded(inspected, receipt)
+
+    def _describe_request(self, head: RequestHead, message: Message | None) -> dict[str, Any]:
+        said: dict[str, Any] = {"method": head.method, "path": head.path}
+        client_id = head.all(b"x-request-id")
+        if client_id:
+            said["client_id"] = client_id[0][:128].decode("latin-1")
+        if message is not None:
+            said["bytes"] = len(message.raw)
+            if message.raw:
+                said["digest"] = self._services.digest(message.raw)
+            said.update(message.details)
+        return said
+
+    # --- carrying it out ----------------------------------------------------------------------------------------------
+
+    async def _carry_out(self, recorded: Recorded, timings: Timings, receive: Receive, send: Send) -> None:
+        """Dispatch and answer. Whatever happens from here on, the exchange gets exactly one outcome."""
+        answer = Answer(self, recorded, timings, self._digest_key, send)
+        watch = HangUp(receive) if recorded.head.route.streams else None
+        try:
+            started = perf_counter()
+            reply = await self._dispatch[recorded.action.kind](recorded)
+            timings.upstream = perf_counter() - started
+            await answer.give(reply)
+        except MastioError as error:
+            await answer.fail(error)
+        except asyncio.CancelledError:
+            await answer.abandon()
+            if watch is None or not watch.happened:
+                raise  # not the client: the worker is shutting down
+        except Exception as error:  # noqa: BLE001 the plugin call: an undeclared error refuses
+            await answer.fail(_undeclared(recorded.head, error))
+        finally:
+            if watch is not None:
+                watch.stop()
+
+    async def record(self, entry: Entry) -> int:
+        """The index of the entry, which is durable. Raises `AuditError`."""
+        return await self._record(entry)
+
+    async def inspect_window(self, recorded: Recorded, window: Window) -> bytes:
+        """What of a window may be released. Raises `Blocked`."""
+        for inspect in self._inspectors:
+            verdict = await inspect(recorded.principal, recorded.action, window)
+            if isinstance(verdict, Block):
+                raise Blocked(verdict.message)
+            if isinstance(verdict, Redact):
+                window = Window(verdict.replacement, window.last)
+        return window.data
+
+    def annotate(self, recorded: Recorded, reply: Reply) -> RawHeaders:
+        return [pair for annotate in self._annotators for pair in _raw(annotate(recorded, reply))]
+
+    def refusal(self, recorded: Recorded, error: MastioError) -> tuple[int, RawHeaders, bytes]:
+        return render(recorded.head.route.dialect, error, recorded.head.id)
+
+    def count(self, recorded: Recorded, status: int, code: str, seconds: float) -> None:
+        self._telemetry.count(recorded.head.route.kind, status, code, seconds)
+
+    # --- refusing -----------------------------------------------------------------------------------------------------
+
+    async def _refuse(self, progress: Progress, error: MastioError, send: Send) -> None:
+        """End an exchange before its intent: one event in the log, then the error in the caller's dialect."""
+        head = progress.head
+        if head.route.recorded != "none" and not isinstance(error, AuditError | Unavailable):
+            try:
+                await self._record(self._describe_refusal(progress, error))
+            except AuditError as failure:
+                error = failure
+        status, headers, body = render(head.route.dialect, error, head.id)
+        headers.append((b"x-request-id", head.id.encode("ascii")))
+        if isinstance(error, AuthenticationError):
+            for challenge in self._challengers:
+                headers.extend(_raw(challenge(head, error)))
+        self._telemetry.count(head.route.kind, status, error.code, perf_counter() - progress.started)
+        await send_response(send, status, headers, body)
+
+    def _describe_refusal(self, progress: Progress, error: MastioError) -> Entry:
+        notes = getattr(error, "__notes__", [])
+        decision = {"effect": "deny", "rule": notes[0]} if notes else None
+        head, principal, action = progress.head, progress.principal, progress.action
+        return Entry(
+            head.id, "event", action.kind if action else head.route.kind, action.target if action else None,
+            _agent(principal), principal.credential or None, decision, self._describe_request(head, progress.message),
+            {"status": error.status}, {"status": "refused", "code": error.code},
+        )  # fmt: skip
+
+
+class Progress:
+    """What is known so far of an exchange that may still be refused."""
+
+    __slots__ = ("action", "head", "message", "principal", "started")
+
+    def __init__(self, head: RequestHead, started: float) -> None:
+        self.head = head
+        self.started = started
+        self.principal = STRANGER
+        self.action: Action | None = None
+        self.message: Message | None = None
+
+
+def _verify_role(route: Route, principal: Principal) -> None:
+    """Raises `AuthenticationError` for a stranger and `Denied` for a principal without one of the route's roles."""
+    if not principal.roles:
+        raise AuthenticationError("This needs a credential.")
+    if not route.requires & principal.roles:
+        raise Denied("The role does not cover this route.", code="role_required")
+
+
+def _agent(principal: Principal) -> str | None:
+    return principal.name if principal.is_agent else None
+
+
+def _raw(headers: Mapping[str, str]) -> RawHeaders:
+    return [(name.lower().encode("ascii"), value.encode("latin-1")) for name, value in headers.items()]
+
+
+def _undeclared(head: RequestHead, error: Exception) -> PluginError:
+    """A defect. The cause goes to the appliance's own log, never to the caller."""
+    log.error("exchange %s refused: an undeclared error", head.id, exc_info=error)
+    return PluginError("A part of the appliance failed, so the request was refused.")
+
+
+def _one_claimant(
+    stage: str, kinds: Collection[str], claims: Iterable[tuple[str, Mapping[str, Claim]]]
+) -> dict[str, Claim]:
+    """Exactly one plugin for each kind. Raises `ConfigurationError` for none and for two."""
+    claimed: dict[str, Claim] = {}
+    for name, mapping in claims:
+        for kind, hook in mapping.items():
+            if kind in claimed:
+                raise ConfigurationError(f"The plugin {name} claims {stage} of {kind}, which another has.", ACTIVE)
+            claimed[kind] = hook
+    missing = sorted(set(kinds) - claimed.keys())
+    if missing:
+        raise ConfigurationError(f"No active plugin claims {stage} of {', '.join(missing)}.", ACTIVE)
+    return claimed

@@ -1,0 +1,179 @@
+"""Makes a data folder ready to be served: keys, authority, database, first admin, edge. Short-lived, so that what it
+needs (alembic, the authority's tools) does not stay in the supervisor's memory.
+
+`python -m mastio.prepare --data DIR [--renew]` prints one JSON object: what the supervisor has to start. Running it
+again changes nothing that is there. With `--renew` it only renews the edge's certificate, if that is due.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import ipaddress
+import json
+import os
+import re
+import secrets
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from mastio.app import Plan, read_plan
+from mastio.edge import app_addresses, render
+from mastio.errors import ConfigurationError, MastioError
+from mastio.pki.authority import DAY, Authority
+from mastio.plugins import refuse
+from mastio.settings import Settings
+from mastio.store.control import ControlStore, bootstrap
+from mastio.store.engine import Database
+from mastio.store.hot import HotDirectory
+from mastio.store.keys import FileKeys
+from mastio.store.migrate import is_current, upgrade
+from mastio.target import parse_base_url
+
+FOLDERS = {"db": 0o700, "ca": 0o700, "edge": 0o700, "secrets": 0o700, "run": 0o711, "logs": 0o700}
+MAX_SOCKET_PATH = 100
+"""A unix socket's path has at most 107 bytes (sun_path)."""
+
+
+def prepare(data: Path, config: Path | None) -> dict[str, Any]:
+    """Everything that must be there before the first worker. Raises `ConfigurationError`."""
+    plan, problems = read_plan(data, config)
+    refuse(problems)
+    settings = plan.settings
+    if settings.server.listen == "unix" and len(str(data / "run" / "app-00.sock")) > MAX_SOCKET_PATH:
+        raise ConfigurationError("The path of the data folder is too long for a socket.", "Choose a shorter one.")
+    for name, mode in FOLDERS.items():
+        (data / name).mkdir(mode=mode, parents=True, exist_ok=True)
+    keys = FileKeys(data)
+    keys.ensure()
+    _ensure_node(data)
+    authority = Authority.ensure(data, settings.server.trust_domain, time.time())
+    renew(data, settings, authority)
+    url = settings.database_url(data)
+    if not is_current(url):
+        upgrade(url)
+    token_file = asyncio.run(_bootstrap(data, url, keys))
+    secret = keys.key("edge").hex().encode("ascii")
+    render(settings, plan.routes, data, secret, settings.edge.nginx or nginx_version())
+    _write_bootstrap(data, settings, authority, token_file)
+    return describe(data, plan)
+
+
+def describe(data: Path, plan: Plan) -> dict[str, Any]:
+    """What the supervisor needs to know, as plain JSON."""
+    settings = plan.settings
+    return {
+        "workers": settings.server.workers,
+        "listen": settings.server.listen,
+        "stub_port": settings.server.stub_port,
+        "sockets": [str(data / "run" / f"app-{slot}.sock") for slot in range(settings.server.workers)],
+        "addresses": app_addresses(settings, data),
+    }
+
+
+def renew(data: Path, settings: Settings, authority: Authority) -> bool:
+    """Issue the edge's certificate if it is due; True when it was."""
+    names = server_names(settings)
+    if not authority.needs_renewal(time.time(), names):
+        return False
+    authority.issue_server(names, time.time(), settings.pki.server_days * DAY)
+    return True
+
+
+def server_names(settings: Settings) -> list[str]:
+    """The names that the server certificate is for: the public one and the loopback ones."""
+    names = [parse_base_url(settings.server.public_url).host, "localhost", "127.0.0.1", "::1"]
+    if _is_specific(settings.edge.bind):
+        names.append(settings.edge.bind)
+    return list(dict.fromkeys(names))
+
+
+def _is_specific(bind: str) -> bool:
+    try:
+        return not ipaddress.ip_address(bind).is_unspecified
+    except ValueError:
+        return False
+
+
+def _ensure_node(data: Path) -> None:
+    file = data / "db" / "node"
+    if not file.exists():
+        draft = file.with_suffix(".new")
+        draft.write_text(secrets.token_hex(8) + "\n")
+        draft.replace(file)
+
+
+async def _bootstrap(data: Path, url: str, keys: FileKeys) -> Path:
+    database = Database(url)
+    directory = HotDirectory(database, keys, secret_folders=(data / "secrets",))
+    await directory.start()
+    try:
+        store = ControlStore(database, keys, refresh=directory.refresh, secret_folders=(data / "secrets",))
+        return await bootstrap(store, data)
+    finally:
+        await directory.close()
+        await database.close()
+
+
+def _write_bootstrap(data: Path, settings: Settings, authority: Authority, token_file: Path) -> None:
+    """`bootstrap.json`: what a first client needs. No secret in it, only where the secret is."""
+    known = {
+        "base_url": settings.server.public_url,
+        "ca_file": str(data / "ca" / "ca.crt"),
+        "ca_sha256": authority.root_sha256,
+        "admin_token_file": str(token_file),
+        "forward_proxy": None,
+    }
+    text = json.dumps(known, indent=2) + "\n"
+    file = data / "bootstrap.json"
+    if not file.exists() or file.read_text("utf-8") != text:
+        draft = file.with_suffix(".new")
+        draft.write_text(text, "utf-8")
+        draft.replace(file)
+
+
+def nginx_version() -> str:
+    """The version of the nginx on this machine. Raises `ConfigurationError` without one."""
+    nginx = find_nginx()
+    if nginx is None:
+        raise ConfigurationError(
+            "nginx is not installed.", "Install it, or set edge.nginx to the version that will run."
+        )
+    said = subprocess.run([nginx, "-v"], capture_output=True, text=True, check=False).stderr
+    match = re.search(r"nginx/([0-9.]+)", said)
+    if match is None:
+        raise ConfigurationError("nginx does not say its version.", "Set edge.nginx in the settings.")
+    return match[1]
+
+
+def find_nginx() -> str | None:
+    """Where nginx is; Debian keeps it out of an ordinary user's PATH."""
+    return shutil.which("nginx", path=os.environ.get("PATH", "") + ":/usr/sbin:/usr/local/sbin")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="mastio.prepare")
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--config", type=Path)
+    parser.add_argument("--renew", action="store_true")
+    args = parser.parse_args()
+    try:
+        if args.renew:
+            plan, problems = read_plan(args.data, args.config)
+            refuse(problems)
+            authority = Authority.load(args.data, plan.settings.server.trust_domain)
+            print(json.dumps({"renewed": renew(args.data, plan.settings, authority)}))
+        else:
+            print(json.dumps(prepare(args.data, args.config)))
+    except (ConfigurationError, MastioError) as error:
+        print(f"mastio: {error.message} {error.hint}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

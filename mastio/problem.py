@@ -1,0 +1,89 @@
+"""An error becomes HTTP here and nowhere else: RFC 9457 problem+json, or the shape of the caller's dialect.
+
+Never a stack trace, a path of this machine or a secret: only the code, its status, one sentence and a hint.
+"""
+
+from __future__ import annotations
+
+import orjson
+
+from mastio.errors import MastioError
+from mastio.exchange import Dialect
+
+Header = tuple[bytes, bytes]
+
+_OPENAI_TYPES = {
+    400: "invalid_request_error",
+    401: "authentication_error",
+    403: "permission_error",
+    404: "invalid_request_error",
+    413: "invalid_request_error",
+    415: "invalid_request_error",
+    422: "invalid_request_error",
+    429: "rate_limit_error",
+}
+_OAUTH_CODES = frozenset(
+    {
+        "invalid_request", "invalid_client", "unsupported_grant_type", "invalid_scope",
+        "invalid_dpop_proof", "use_dpop_nonce",
+    }
+)  # fmt: skip
+
+
+def render(dialect: Dialect, error: MastioError, request_id: str) -> tuple[int, list[Header], bytes]:
+    """Status, headers and body of `error` for a caller who speaks `dialect`."""
+    status, content_type = error.status, b"application/json"
+    match dialect:
+        case "openai":
+            body = encode_openai(error)
+        case "oauth":
+            status, body = _encode_oauth(error)
+        case "problem":
+            body, content_type = encode_problem(error, request_id), b"application/problem+json"
+    headers = [(name.lower().encode("ascii"), value.encode("latin-1")) for name, value in error.headers]
+    headers += [(b"content-type", content_type), (b"cache-control", b"no-store")]
+    return status, headers, body
+
+
+def encode_problem(error: MastioError, request_id: str) -> bytes:
+    """RFC 9457; `type` stays about:blank, `code` is the word to program against."""
+    return orjson.dumps(
+        {
+            "type": "about:blank",
+            "title": error.code.replace("_", " "),
+            "status": error.status,
+            "detail": error.message,
+            "code": error.code,
+            "hint": error.hint,
+            "request_id": request_id,
+        }
+    )
+
+
+def encode_openai(error: MastioError) -> bytes:
+    """The OpenAI error object. The hint is part of the message, since SDKs show only that."""
+    kind = _OPENAI_TYPES.get(error.status, "server_error")
+    message = f"{error.message} {error.hint}"
+    return orjson.dumps({"error": {"message": message, "type": kind, "param": None, "code": error.code}})
+
+
+def _encode_oauth(error: MastioError) -> tuple[int, bytes]:
+    """RFC 6749 §5.2: 401 only for a client that is not who it says; RFC 9449 §8: proof errors are 400."""
+    code, status = error.code, error.status
+    if code not in _OAUTH_CODES:
+        if status == 401:
+            code = "invalid_client"
+        elif status < 500:
+            code = "invalid_request"
+        else:
+            code = "temporarily_unavailable" if status == 503 else "server_error"
+    if status == 401 and code != "invalid_client":
+        status = 400
+    return status, orjson.dumps({"error": code, "error_description": f"{error.message} {error.hint}"})
+
+
+def error_event(dialect: Dialect, error: MastioError) -> bytes:
+    """The server-sent event that ends a stream which cannot go on."""
+    if dialect == "openai":
+        return b"data: " + encode_openai(error) + b"\n\n"
+    return b"event: error\ndata: " + encode_problem(error, "") + b"\n\n"

@@ -1,0 +1,102 @@
+"""What the core lends to a plugin's `setup`: Protocols and values, no globals.
+
+The composition root (`mastio.app`) makes one `Services` for each worker.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from mastio.exchange import Action, Principal
+from mastio.store.base import Directory
+
+
+class Keys(Protocol):
+    """The appliance's secret keys, one for each purpose, made at first start and kept in `secrets/` (0600)."""
+
+    def key(self, purpose: str) -> bytes:
+        """32 random bytes, the same for every worker. Raises `ConfigurationError` when the file cannot be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """Which process this is. `node` names the data folder, `slot` the worker in it; `incarnation` is new each start.
+
+    At most one live process has a given (`node`, `slot`): the supervisor holds a lock on the data folder.
+    """
+
+    node: str
+    slot: int
+    incarnation: str
+
+
+class UpstreamReply(Protocol):
+    """The head of an upstream's reply, its body still to be read. Closed by leaving the context that gave it."""
+
+    status: int
+    headers: list[tuple[bytes, bytes]]
+
+    async def read(self, limit: int) -> bytes:
+        """The whole body. Raises `DispatchError` beyond `limit` bytes or when the upstream breaks off."""
+
+    def chunks(self) -> AsyncIterator[bytes]:
+        """The body as it arrives, in pieces of any size. Raises `DispatchError` when the upstream breaks off."""
+
+
+class Upstream(Protocol):
+    """A pool of connections to one described base URL. Redirects are not followed, no proxy is used."""
+
+    def send(
+        self, method: str, path: str, headers: list[tuple[str, str]], body: bytes
+    ) -> AbstractAsyncContextManager[UpstreamReply]:
+        """One request; `path` is appended to the base URL. Leaving the context early cancels it upstream.
+
+        Raises `DispatchError` (unreachable, forbidden address, broken) or `UpstreamTimeout`.
+        """
+
+    async def close(self) -> None:
+        """Close every connection."""
+
+
+class Upstreams(Protocol):
+    """Makes pools. The only way out of the appliance: every address is resolved and judged before it is used."""
+
+    def open(self, base_url: str, allow_addresses: tuple[str, ...], timeouts: Mapping[str, float]) -> Upstream:
+        """A pool for this base URL. `timeouts` in seconds: `connect`, `read` (between two pieces), `total`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """The certificates that an agent's leaf may chain to, DER: our root, and the intermediates below it."""
+
+    root: bytes
+    intermediates: tuple[bytes, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """Everything a plugin may use. `public_url` has no trailing slash; `now` is Unix time in seconds."""
+
+    data: Path
+    public_url: str
+    trust_domain: str
+    database_url: str
+    directory: Directory
+    keys: Keys
+    worker: Worker
+    workers: int
+    upstreams: Upstreams
+    trust: Callable[[], Trust]
+    permits: Callable[[Principal, Action], Awaitable[bool]]
+    """What the authorizers would say, for showing a caller only what it may use. Not a way to skip the pipeline."""
+    now: Callable[[], float]
+
+    def digest(self, content: bytes) -> str:
+        """Keyed digest of content for the audit log (hex): equal content is recognisable, the content is not."""
+        return hmac.digest(self.keys.key("audit-digest"), content, hashlib.sha256).hex()

@@ -1,0 +1,169 @@
+"""The settings tree: one TOML file, read once at start. Unknown keys are refused, and every problem is named at once.
+
+Secrets are never in the file: a setting that needs one names a file. The environment overrides a key of a section by
+`MASTIO_<SECTION>__<KEY>`, its value written as in TOML (a bare word counts as a string).
+Each active plugin's settings are the section with the plugin's name, checked against the plugin's own model.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from mastio.errors import ConfigurationError
+from mastio.target import TargetError, parse_base_url
+
+DEFAULT_PLUGINS = ("mtls", "dpop", "token", "policy", "audit", "llm")
+
+
+class Section(BaseModel):
+    """A section of the settings file."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Server(Section):
+    """The core. `listen` is `unix` (sockets in the data folder) or `HOST:PORT`, worker n taking PORT + n.
+
+    `stub_port` runs the stand-in provider on that loopback port (`up --demo`); 0 runs none.
+    """
+
+    public_url: str = "https://localhost:9443"
+    trust_domain: str = Field(default="localhost", pattern=r"^[a-z0-9]([a-z0-9._-]{0,252}[a-z0-9])?$")
+    workers: int = Field(default=1, ge=1, le=64)
+    listen: str = Field(default="unix", pattern=r"^(unix|[^:]+:[0-9]+)$")
+    max_in_flight: int = Field(default=2048, ge=1)
+    stub_port: int = Field(default=0, ge=0, le=65535)
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+
+    @field_validator("public_url")
+    @classmethod
+    def _is_https(cls, value: str) -> str:
+        target = parse_base_url(value)
+        if target.scheme != "https" or target.path:
+            raise TargetError("The public URL must be https:// with host and port only.")
+        return value.rstrip("/")
+
+
+class Database(Section):
+    """`url`: `postgresql+asyncpg://…`; empty is SQLite in the data folder. Put a password into `PGPASSFILE`."""
+
+    url: str = Field(default="", pattern=r"^(|sqlite\+aiosqlite:///.+|postgresql\+asyncpg://.+)$")
+
+
+class Edge(Section):
+    """nginx. Sizes in bytes, times in seconds, rates per client address.
+
+    `app` is where the app listens as the edge sees it: empty is the same as `server.listen`. `nginx` is the version
+    that the configuration is for; empty asks the nginx on this machine.
+    """
+
+    bind: str = "0.0.0.0"  # noqa: S104 the edge is the appliance's outside
+    port: int = Field(default=9443, ge=1, le=65535)
+    app: str = ""
+    workers: int = Field(default=2, ge=1, le=64)
+    max_body: int = Field(default=10 * 1024 * 1024, ge=1024)
+    header_timeout: int = Field(default=10, ge=1)
+    body_timeout: int = Field(default=10, ge=1)
+    reply_timeout: int = Field(default=900, ge=1)
+    requests_per_second: int = Field(default=50_000, ge=1)
+    enrollments_per_second: int = Field(default=1000, ge=1)
+    connections_per_address: int = Field(default=4096, ge=1)
+    nginx: str = Field(default="", pattern=r"^(|[0-9]+\.[0-9]+(\.[0-9]+)?)$")
+
+
+class Pki(Section):
+    """Lives of what the authority signs, and how long an enrolment request waits."""
+
+    leaf_hours: float = Field(default=24, gt=0, le=24 * 30)
+    server_days: float = Field(default=30, gt=0, le=397)
+    pending_hours: float = Field(default=24, gt=0)
+
+
+class Plugins(Section):
+    """`active`: the plugins in force, in the order in which their hooks are called."""
+
+    active: tuple[str, ...] = DEFAULT_PLUGINS
+
+
+CORE_SECTIONS: Mapping[str, type[Section]] = {
+    "server": Server, "database": Database, "edge": Edge, "pki": Pki, "plugins": Plugins,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The effective settings. `sections` are the raw tables of the plugins, by name."""
+
+    server: Server
+    database: Database
+    edge: Edge
+    pki: Pki
+    plugins: Plugins
+    sections: Mapping[str, Mapping[str, Any]]
+
+    def database_url(self, data: Path) -> str:
+        return self.database.url or f"sqlite+aiosqlite:///{data / 'db' / 'control.sqlite'}"
+
+
+def read_settings(file: Path, environment: Mapping[str, str] = os.environ) -> tuple[Settings, list[str]]:
+    """The settings and every problem found in them. Raises `ConfigurationError` when the file cannot be read at all.
+
+    Where a core section has problems its defaults stand in, so that everything else can still be checked; with any
+    problem nothing may be started.
+    """
+    try:
+        tree: dict[str, Any] = tomllib.loads(file.read_text("utf-8")) if file.exists() else {}
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ConfigurationError(f"The settings file {file.name} cannot be read: {error}.", "Correct it.") from error
+    problems = _override(tree, environment)
+    sections: dict[str, Section] = {}
+    for name, model in CORE_SECTIONS.items():
+        table = tree.pop(name, {})
+        try:
+            sections[name] = model.model_validate(table)
+        except ValidationError as error:
+            problems += describe(name, error)
+            sections[name] = model()
+    for name in [name for name, table in tree.items() if not isinstance(table, dict)]:
+        problems.append(f"{name}: unknown key.")
+        del tree[name]
+    return Settings(sections=tree, **sections), problems  # type: ignore[arg-type]
+
+
+def _override(tree: dict[str, Any], environment: Mapping[str, str]) -> list[str]:
+    problems = []
+    for variable, text in environment.items():
+        match = re.fullmatch(r"MASTIO_([A-Z0-9]+)__([A-Z0-9_]+)", variable)
+        if match is None:
+            continue
+        section = tree.setdefault(match[1].lower(), {})
+        if isinstance(section, dict):
+            section[match[2].lower()] = _parse_value(text)
+        else:
+            problems.append(f"{match[1].lower()}: must be a section.")
+    return problems
+
+
+def _parse_value(text: str) -> Any:
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def describe(section: str, error: ValidationError) -> list[str]:
+    """One sentence for each problem, without the value, which may be a secret."""
+    sentences = []
+    for problem in error.errors(include_input=False, include_url=False):
+        where = ".".join(str(part) for part in (section, *problem["loc"]))
+        what = "unknown key" if problem["type"] == "extra_forbidden" else problem["msg"]
+        sentences.append(f"{where}: {what}.")
+    return sentences

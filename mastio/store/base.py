@@ -1,0 +1,153 @@
+"""The rows of the control plane as values, and the Protocols of the stores, each with the consistency it needs.
+
+Plugins may import this module, and nothing else of `mastio.store`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from mastio.exchange import Role
+
+AgentStatus = Literal["active", "suspended", "revoked"]
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """An enrolled agent. Times are Unix seconds, thumbprints base64url SHA-256 without padding (`x5t#S256`, `jkt`).
+
+    `cert_sha256` is the pin: the only leaf that speaks for this agent, besides `previous_cert_sha256` until
+    `previous_until`. `dpop_jkt` is set when the agent named its DPoP key at enrolment; then only that key may prove.
+    `public_jwks` are keys that may sign a `private_key_jwt` assertion: the certificate's and the DPoP key's.
+    `version` grows with every change of the row.
+    """
+
+    name: str
+    spiffe_id: str
+    status: AgentStatus
+    groups: frozenset[str]
+    attributes: Mapping[str, Any]
+    cert_sha256: str
+    not_after: float
+    previous_cert_sha256: str | None = None
+    previous_until: float = 0.0
+    dpop_jkt: str | None = None
+    public_jwks: tuple[Mapping[str, str], ...] = ()
+    api_keys: bool = False
+    version: int = 0
+    status_reason: str | None = None
+    created_at: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Admin:
+    """A named admin token. `token_hash` is HMAC-SHA256 (hex) of the token under the appliance's key `admin-tokens`."""
+
+    name: str
+    role: Role
+    token_hash: str
+    expires_at: float | None = None
+    revoked: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderRow:
+    """An upstream LLM provider. `api_key` is in the clear here, in memory only; the table holds it sealed."""
+
+    name: str
+    kind: Literal["openai"]
+    base_url: str
+    api_key: str | None = None
+    models: tuple[str, ...] = ("*",)
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    allow_addresses: tuple[str, ...] = ()
+    weight: int = 1
+    timeouts: Mapping[str, float] = field(default_factory=dict)
+    api_key_file: str | None = None
+    """Where `api_key` was read from, when it is not kept in the table."""
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyRow:
+    """A named Cedar source. `observe` policies are evaluated and noted, and decide nothing."""
+
+    name: str
+    cedar: str
+    enabled: bool = True
+    mode: Literal["enforce", "observe"] = "enforce"
+
+
+EnrollmentStatus = Literal["pending", "issued", "rejected", "expired"]
+
+
+@dataclass(frozen=True, slots=True)
+class Enrollment:
+    """A request for an identity and what became of it. Times are Unix seconds.
+
+    `public_key` is the request's key (DER, SubjectPublicKeyInfo): it proves who may pick the decision up.
+    `certificate` and `chain` are PEM, set once `issued`.
+    """
+
+    id: str
+    name: str
+    status: EnrollmentStatus
+    public_key: bytes
+    created_at: float
+    expires_at: float
+    dpop_jwk: Mapping[str, str] | None = None
+    reason: str | None = None
+    decided_at: float | None = None
+    decided_by: str | None = None
+    decision_reason: str | None = None
+    certificate: str | None = None
+    chain: str | None = None
+    place: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class EnrollmentToken:
+    """A one-time token for unattended enrolment of agents whose name fits `name` (exact, or with `*` and `?`).
+
+    The token itself is shown once and kept as a keyed hash.
+    """
+
+    id: str
+    name: str
+    uses_left: int
+    created_at: float
+    created_by: str
+    expires_at: float
+    place: int = 0
+
+
+class Directory(Protocol):
+    """Hot copies of the control plane in this worker's memory: read on every exchange, never a database read.
+
+    A change committed by any worker or replica is visible here within 1 s; one made by this worker, before its call
+    returns. The mappings are replaced or updated in the event loop only; do not keep them across an `await`.
+    """
+
+    @property
+    def agents(self) -> Mapping[str, Agent]:
+        """By name; revoked and suspended ones too."""
+
+    @property
+    def admins(self) -> Mapping[str, Admin]:
+        """By `token_hash`."""
+
+    @property
+    def providers(self) -> Mapping[str, ProviderRow]:
+        """By name."""
+
+    @property
+    def policies(self) -> Mapping[str, PolicyRow]:
+        """By name."""
+
+    @property
+    def version(self) -> int:
+        """Grows with every change of anything above."""
+
+    def on_change(self, callback: Callable[[], None]) -> None:
+        """Call `callback` in the event loop after each change has been applied."""

@@ -1,0 +1,94 @@
+"""Named objects that an admin describes: created, read, replaced, changed, removed. Providers and policies are such."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Generic, Protocol, TypeVar
+
+from sqlalchemy import Connection, Row, Table, delete, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from mastio.errors import BadRequest
+from mastio.store.changes import Change, Page, read_page
+from mastio.store.engine import Database
+
+
+class Named(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
+N = TypeVar("N", bound=Named)
+
+
+class Collection(Generic[N]):
+    """`store.providers`, `store.policies`. `noun` is what one of them is called in messages."""
+
+    def __init__(
+        self,
+        database: Database,
+        change: Change,
+        table: Table,
+        noun: str,
+        encode: Callable[[N], dict[str, Any]],
+        decode: Callable[[Row[Any]], N],
+    ) -> None:
+        self._database = database
+        self._change = change
+        self._table = table
+        self._noun = noun
+        self._encode = encode
+        self._decode = decode
+
+    async def list(self, limit: int, after: str = "") -> Page[N]:
+        """In the order of their names, beginning behind `after`."""
+        column = self._table.c.name
+        statement = select(self._table).where(column > after).order_by(column)
+        return await read_page(self._database, statement, limit, self._decode)
+
+    async def get(self, name: str) -> N:
+        """Raises `BadRequest` (not_found)."""
+        return await self._database.read(lambda connection: self._get(connection, name))
+
+    async def create(self, item: N) -> N:
+        """Raises `BadRequest` (conflict) when the name is taken."""
+
+        def work(connection: Connection, version: int) -> N:
+            try:
+                connection.execute(insert(self._table).values(version=version, **self._encode(item)))
+            except IntegrityError as error:
+                raise BadRequest(f"A {self._noun} of this name exists.", code="conflict") from error
+            return item
+
+        return await self._change(work, self._table.name)
+
+    async def replace(self, item: N) -> N:
+        """Raises `BadRequest` (not_found)."""
+        return await self.change(item.name, lambda _: item)
+
+    async def change(self, name: str, edit: Callable[[N], N]) -> N:
+        """Write what `edit` makes of the present one; nobody changes it in between. Raises `BadRequest` (not_found)."""
+
+        def work(connection: Connection, version: int) -> N:
+            item = edit(self._get(connection, name))
+            statement = update(self._table).where(self._table.c.name == name)
+            connection.execute(statement.values(version=version, **self._encode(item)))
+            return item
+
+        return await self._change(work, self._table.name)
+
+    async def delete(self, name: str) -> None:
+        """Raises `BadRequest` (not_found)."""
+
+        def work(connection: Connection, version: int) -> None:
+            del version
+            if connection.execute(delete(self._table).where(self._table.c.name == name)).rowcount == 0:
+                raise BadRequest(f"There is no {self._noun} of this name.", code="not_found")
+
+        await self._change(work, self._table.name)
+
+    def _get(self, connection: Connection, name: str) -> N:
+        row = connection.execute(select(self._table).where(self._table.c.name == name)).one_or_none()
+        if row is None:
+            raise BadRequest(f"There is no {self._noun} of this name.", code="not_found")
+        return self._decode(row)

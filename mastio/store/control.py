@@ -1,0 +1,111 @@
+"""The control plane's repository: one async method per verb, grouped by what they are about.
+
+    store.agents        list get update revoke reactivate renew revoked
+    store.enrollments   request issue_with_token find get list approve reject
+    store.tokens        create list delete hash
+    store.admins        add list revoke
+    store.providers     create list get replace change delete
+    store.policies      create list get replace change delete
+
+Whatever changes does so in one transaction, which also makes the next revision; when a method returns, the change is
+on stable storage and visible in this worker's `HotDirectory`. Every method may raise `Unavailable`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from mastio.errors import BadRequest, ConfigurationError
+from mastio.pki.files import create_private
+from mastio.services import Keys
+from mastio.store import tables
+from mastio.store.admins import TOKEN_PREFIX, AdminStore, new_admin_token
+from mastio.store.agents import AgentStore
+from mastio.store.base import PolicyRow, ProviderRow
+from mastio.store.changes import Change
+from mastio.store.collection import Collection
+from mastio.store.engine import Database
+from mastio.store.enrollments import EnrollmentStore
+from mastio.store.rows import ProviderCodec, decode_policy, encode_policy
+from mastio.store.sealed import Sealer
+from mastio.store.tokens import TokenStore
+
+
+class ControlStore:
+    """`refresh` is `HotDirectory.refresh`: awaited after each commit that changes something hot."""
+
+    def __init__(
+        self,
+        database: Database,
+        keys: Keys,
+        *,
+        refresh: Callable[[], Awaitable[None]],
+        secret_folders: tuple[Path, ...] = (),
+    ) -> None:
+        change = Change(database, refresh)
+        codec = ProviderCodec(Sealer(keys), secret_folders)
+        self.secret_folders = secret_folders
+        self.agents = AgentStore(database, change)
+        self.enrollments = EnrollmentStore(database, change)
+        self.tokens = TokenStore(database, change, keys)
+        self.admins = AdminStore(database, change, keys)
+        self.providers: Collection[ProviderRow] = Collection(
+            database, change, tables.providers, "provider", codec.encode, codec.decode
+        )
+        self.policies: Collection[PolicyRow] = Collection(
+            database, change, tables.policies, "policy", encode_policy, decode_policy
+        )
+
+
+STARTER = PolicyRow(
+    name="starter",
+    cedar="""\
+// Every active agent may use the configured providers,
+permit (
+  principal is Agent,
+  action in [
+    Action::"llm.chat",
+    Action::"llm.responses",
+    Action::"llm.embeddings",
+    Action::"llm.models",
+    Action::"llm.count_tokens"
+  ],
+  resource
+);
+
+// and see and renew its own identity. Everything else is denied until a policy permits it.
+permit (
+  principal is Agent,
+  action in [Action::"agent.self", Action::"agent.renew"],
+  resource == Appliance::"self"
+);
+""",
+)
+
+
+async def bootstrap(store: ControlStore, data: Path, now: Callable[[], float] = time.time) -> Path:
+    """Make the first admin token (`secrets/admin-token`, role admin, name `first`) and the policy `starter`, once.
+
+    Returns the token's path. Called by the supervisor after migration. The second call changes nothing, and what an
+    admin has removed since does not come back. After a crash in between it goes on where it was: the file is written
+    first, the policy second, and the row of the token, by which the next call knows, last.
+    """
+    path = data / "secrets" / "admin-token"
+    if (await store.admins.list(1)).items:
+        return path
+    try:
+        create_private(path, f"{new_admin_token()}\n".encode("ascii"))
+        token = path.read_text("ascii").strip()
+    except (OSError, ValueError) as error:
+        raise ConfigurationError("The first admin token cannot be written.", f"Make {path} writable.") from error
+    if not token.startswith(TOKEN_PREFIX):
+        raise ConfigurationError("The first admin token's file is not one.", f"Remove {path}.")
+    for step in (store.policies.create(STARTER), store.admins.add("first", "admin", token, now())):
+        try:
+            await step
+        except BadRequest as error:
+            if error.code != "conflict":
+                raise
+    return path

@@ -1,0 +1,237 @@
+"""The hot copy: agents, admins, providers and policies in this worker's memory; no exchange reads the database.
+
+A task looks at the one row of `revision` every quarter of a second and loads what it says has changed: of the agents
+only the rows whose version is new, of the other, small sections all. When the database does not answer, the last
+copy goes on being served, `healthy` says so, and the next look that succeeds brings everything up to date.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+from sqlalchemy import Connection, Row, inspect, select, text
+from sqlalchemy.exc import ProgrammingError
+
+from mastio.errors import ConfigurationError
+from mastio.services import Keys
+from mastio.store import tables
+from mastio.store.base import Admin, Agent, PolicyRow, ProviderRow
+from mastio.store.engine import Database
+from mastio.store.rows import ProviderCodec, decode_admin, decode_agent, decode_policy
+from mastio.store.sealed import Sealer
+
+log = logging.getLogger("mastio.store")
+
+INTERVAL = 0.25
+STALE_SECONDS = 2.0
+"""Without a successful look for so long, the copy is called stale even if no error was reported yet."""
+
+
+class HotDirectory:
+    """Implements `store.base.Directory`. One for each worker."""
+
+    def __init__(
+        self,
+        database: Database,
+        keys: Keys,
+        *,
+        secret_folders: tuple[Path, ...] = (),
+        interval: float = INTERVAL,
+    ) -> None:
+        self._database = database
+        self._codec = ProviderCodec(Sealer(keys), secret_folders)
+        self._interval = interval
+        self._seen: Row[Any] | None = None
+        self._agents: dict[str, Agent] = {}
+        self._admins: dict[str, Admin] = {}
+        self._providers: dict[str, ProviderRow] = {}
+        self._policies: dict[str, PolicyRow] = {}
+        self._version = 0
+        self._callbacks: list[Callable[[], None]] = []
+        self._looking = asyncio.Lock()
+        self._next: asyncio.Task[None] | None = None
+        self._following: asyncio.Task[None] | None = None
+        self._failed = True
+        self._refreshed_at = 0.0
+
+    async def start(self) -> None:
+        """Load everything, then follow.
+
+        Raises `ConfigurationError` when the tables are not those of this version, `Unavailable` when the database
+        does not answer.
+        """
+        await verify_schema(self._database)
+        await self.refresh()
+        self._following = asyncio.create_task(self._follow())
+
+    async def close(self) -> None:
+        """Stop following."""
+        if self._following is not None:
+            self._following.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._following
+            self._following = None
+        if self._next is not None:
+            await asyncio.wait({self._next})
+
+    async def refresh(self) -> None:
+        """Return once everything committed before this call is visible here. Raises `Unavailable`.
+
+        Callers that come while a look is under way share the one after it.
+        """
+        await asyncio.shield(self._look_soon())
+
+    @property
+    def healthy(self) -> bool:
+        """Whether the last look at the database succeeded, and was recent."""
+        return not self._failed and monotonic() - self._refreshed_at < max(STALE_SECONDS, 4 * self._interval)
+
+    @property
+    def refreshed_at(self) -> float:
+        """Monotonic time of the last successful look."""
+        return self._refreshed_at
+
+    @property
+    def agents(self) -> Mapping[str, Agent]:
+        return self._agents
+
+    @property
+    def admins(self) -> Mapping[str, Admin]:
+        return self._admins
+
+    @property
+    def providers(self) -> Mapping[str, ProviderRow]:
+        return self._providers
+
+    @property
+    def policies(self) -> Mapping[str, PolicyRow]:
+        return self._policies
+
+    @property
+    def version(self) -> int:
+        return self._version
+
+    def on_change(self, callback: Callable[[], None]) -> None:
+        """Call `callback` in the event loop after each change has been applied."""
+        self._callbacks.append(callback)
+
+    def _look_soon(self) -> asyncio.Task[None]:
+        """The next look to begin; everybody who asks before it begins shares it."""
+        if self._next is None:
+            self._next = asyncio.create_task(self._look_in_turn())
+        return self._next
+
+    async def _follow(self) -> None:
+        """Look again and again, whatever became of the look before."""
+        failing = False
+        while True:
+            await asyncio.sleep(self._interval)
+            look = self._look_soon()
+            await asyncio.wait({look})
+            error = look.exception()
+            if error is not None and not failing:
+                log.error("the control plane is served from memory, because the last look failed", exc_info=error)
+            elif error is None and failing:
+                log.info("the control plane is up to date again")
+            failing = error is not None
+
+    async def _look_in_turn(self) -> None:
+        async with self._looking:
+            self._next = None
+            seen, succeeded = self._seen, False
+            try:
+                found = await self._database.read(lambda connection: load_changes(connection, self._codec, seen))
+                self._refreshed_at, succeeded = monotonic(), True
+            finally:
+                self._failed = not succeeded
+        if found is not None:
+            self._apply(found)
+
+    def _apply(self, found: Changes) -> None:
+        self._seen = found.row
+        if found.fresh:
+            self._agents = {}
+        self._agents.update(found.agents)
+        if found.admins is not None:
+            self._admins = found.admins
+        if found.providers is not None:
+            self._providers = found.providers
+        if found.policies is not None:
+            self._policies = found.policies
+        if found.is_visible:
+            self._version = max(self._version + 1, found.row.value)
+            for callback in self._callbacks:
+                callback()
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What is new at the revision in `row`. A section that is None has not changed; `fresh`: `agents` are all."""
+
+    row: Row[Any]
+    fresh: bool
+    agents: dict[str, Agent]
+    admins: dict[str, Admin] | None
+    providers: dict[str, ProviderRow] | None
+    policies: dict[str, PolicyRow] | None
+
+    @property
+    def is_visible(self) -> bool:
+        """Whether anything changed that is kept here: enrolment requests, for one, are not."""
+        sections = (self.admins, self.providers, self.policies)
+        return self.fresh or bool(self.agents) or any(section is not None for section in sections)
+
+
+_REVISION = select(tables.revision)
+_AGENTS_SINCE = select(tables.agents).where(tables.agents.c.version > text(":seen"))
+
+
+def load_changes(connection: Connection, codec: ProviderCodec, seen: Row[Any] | None) -> Changes | None:
+    """What changed since the revision `seen`; None when nothing did."""
+    row = connection.execute(_REVISION).one()
+    if seen is not None and row.value == seen.value:
+        return None
+    if seen is not None and row.value < seen.value:
+        seen = None  # an older database was put in place
+
+    def changed(section: str) -> list[Row[Any]] | None:
+        if seen is not None and row._mapping[section] == seen._mapping[section]:
+            return None
+        return list(connection.execute(select(tables.metadata.tables[section])).all())
+
+    agents: list[Row[Any]] = []
+    if seen is None or row.agents != seen.agents:
+        since = -1 if seen is None else seen.agents
+        agents = list(connection.execute(_AGENTS_SINCE, {"seen": since}).all())
+    admins, providers, policies = changed("admins"), changed("providers"), changed("policies")
+    return Changes(
+        row,
+        seen is None,
+        {agent.name: decode_agent(agent) for agent in agents},
+        None if admins is None else {admin.token_hash: decode_admin(admin) for admin in admins},
+        None if providers is None else {provider.name: codec.decode(provider) for provider in providers},
+        None if policies is None else {policy.name: decode_policy(policy) for policy in policies},
+    )
+
+
+async def verify_schema(database: Database) -> None:
+    """Raises `ConfigurationError` unless the database has the tables of this version, `Unavailable` if it is silent."""
+
+    def find(connection: Connection) -> str | None:
+        if not inspect(connection).has_table("alembic_version"):
+            return None
+        found: str | None = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
+        return found
+
+    found: str | None = None
+    with contextlib.suppress(ProgrammingError):
+        found = await database.read(find)
+    if found != tables.SCHEMA:
+        raise ConfigurationError("The database does not have the tables of this version.", "Run: mastio migrate")

@@ -1,0 +1,163 @@
+"""Rows of the tables as the values of `base.py`, and back."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Row
+
+from mastio.store.base import Admin, Agent, Enrollment, EnrollmentToken, PolicyRow, ProviderRow
+from mastio.store.sealed import Sealer, SealError
+
+log = logging.getLogger("mastio.store")
+
+MAX_SECRET = 16 * 1024
+
+
+def decode_agent(row: Row[Any]) -> Agent:
+    return Agent(
+        name=row.name,
+        spiffe_id=row.spiffe_id,
+        status=row.status,
+        groups=frozenset(row.groups),
+        attributes=row.attributes,
+        cert_sha256=row.cert_sha256,
+        not_after=row.not_after,
+        previous_cert_sha256=row.previous_cert_sha256,
+        previous_until=row.previous_until,
+        dpop_jkt=row.dpop_jkt,
+        public_jwks=tuple(row.public_jwks),
+        api_keys=row.api_keys,
+        version=row.version,
+        status_reason=row.status_reason,
+        created_at=row.created_at,
+    )
+
+
+def encode_agent(agent: Agent) -> dict[str, Any]:
+    return {
+        "name": agent.name,
+        "spiffe_id": agent.spiffe_id,
+        "status": agent.status,
+        "status_reason": agent.status_reason,
+        "groups": sorted(agent.groups),
+        "attributes": dict(agent.attributes),
+        "cert_sha256": agent.cert_sha256,
+        "not_after": agent.not_after,
+        "previous_cert_sha256": agent.previous_cert_sha256,
+        "previous_until": agent.previous_until,
+        "dpop_jkt": agent.dpop_jkt,
+        "public_jwks": [dict(jwk) for jwk in agent.public_jwks],
+        "api_keys": agent.api_keys,
+        "created_at": agent.created_at,
+    }
+
+
+def decode_admin(row: Row[Any]) -> Admin:
+    return Admin(row.name, row.role, row.token_hash, row.expires_at, row.revoked)
+
+
+def decode_enrollment(row: Row[Any], now: float) -> Enrollment:
+    """A request that nobody decided in time is `expired`, whatever the table says yet."""
+    values = {field.name: row._mapping[field.name] for field in fields(Enrollment)}
+    if values["status"] == "pending" and values["expires_at"] <= now:
+        values["status"] = "expired"
+    return Enrollment(**values)
+
+
+def encode_enrollment(enrollment: Enrollment) -> dict[str, Any]:
+    return {field.name: getattr(enrollment, field.name) for field in fields(Enrollment)}
+
+
+def decode_token(row: Row[Any]) -> EnrollmentToken:
+    return EnrollmentToken(**{field.name: row._mapping[field.name] for field in fields(EnrollmentToken)})
+
+
+def encode_token(token: EnrollmentToken) -> dict[str, Any]:
+    return {field.name: getattr(token, field.name) for field in fields(EnrollmentToken)}
+
+
+def decode_policy(row: Row[Any]) -> PolicyRow:
+    return PolicyRow(row.name, row.cedar, row.enabled, row.mode)
+
+
+def encode_policy(policy: PolicyRow) -> dict[str, Any]:
+    return {"name": policy.name, "cedar": policy.cedar, "enabled": policy.enabled, "mode": policy.mode}
+
+
+class ProviderCodec:
+    """Providers carry a secret: sealed in the table, or in a file that the operator laid down.
+
+    Only files below `secret_folders` are read, because whoever may describe a provider also says to whom its key is
+    sent: any other file of the appliance would be theirs for the asking.
+    """
+
+    def __init__(self, sealer: Sealer, secret_folders: tuple[Path, ...]) -> None:
+        self._sealer = sealer
+        self._folders = secret_folders
+
+    def decode(self, row: Row[Any]) -> ProviderRow:
+        """With the key in the clear, or without one when it cannot be had: the provider then refuses us."""
+        return ProviderRow(
+            name=row.name,
+            kind=row.kind,
+            base_url=row.base_url,
+            api_key=self._secret(row),
+            models=tuple(row.models),
+            aliases=row.aliases,
+            allow_addresses=tuple(row.allow_addresses),
+            weight=row.weight,
+            timeouts=row.timeouts,
+            api_key_file=row.api_key_file,
+        )
+
+    def encode(self, provider: ProviderRow) -> dict[str, Any]:
+        sealed = None
+        if provider.api_key is not None and provider.api_key_file is None:
+            sealed = self._sealer.seal(provider.api_key, f"providers/{provider.name}")
+        return {
+            "name": provider.name,
+            "kind": provider.kind,
+            "base_url": provider.base_url,
+            "api_key": sealed,
+            "api_key_file": provider.api_key_file,
+            "models": list(provider.models),
+            "aliases": dict(provider.aliases),
+            "allow_addresses": list(provider.allow_addresses),
+            "weight": provider.weight,
+            "timeouts": dict(provider.timeouts),
+        }
+
+    def _secret(self, row: Row[Any]) -> str | None:
+        try:
+            if row.api_key_file is not None:
+                return read_secret_file(row.api_key_file, self._folders)
+            if row.api_key is not None:
+                return self._sealer.unseal(row.api_key, f"providers/{row.name}")
+        except (SealError, SecretFileError) as error:
+            log.error("the api key of provider %s cannot be had: %s", row.name, error)
+        return None
+
+
+class SecretFileError(ValueError):
+    """A secret file may not be, or cannot be, read. The text names neither path nor content."""
+
+
+def read_secret_file(path: str, folders: tuple[Path, ...]) -> str:
+    """The secret in the file, without surrounding white space. Raises `SecretFileError`."""
+    try:
+        real = Path(path).resolve(strict=True)
+        if not any(real.is_relative_to(folder.resolve()) for folder in folders):
+            raise SecretFileError("The file is not in a folder that secrets may be read from.")
+        with real.open("rb") as file:
+            secret = file.read(MAX_SECRET + 1).decode().strip()
+    except (OSError, ValueError, RuntimeError) as error:
+        if isinstance(error, SecretFileError):
+            raise
+        raise SecretFileError("The file cannot be read.") from error
+    if not secret or len(secret) > MAX_SECRET:
+        raise SecretFileError("The file is empty or too long.")
+    return secret

@@ -1,0 +1,187 @@
+"""The tables of the control plane. The migrations make them; a test holds both to be the same.
+
+Every row has `version`: the value of `revision.value` that the transaction which last wrote it made. The one row of
+`revision` is taken first by every transaction that writes, so writers are in line, versions are committed in order,
+and whoever has seen revision n has seen every row whose version is at most n.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Double,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Table,
+    Text,
+    TypeDecorator,
+    text,
+)
+from sqlalchemy.engine import Dialect
+
+SCHEMA = "0001"
+"""The migration that makes these tables; what a serving process expects to find in `alembic_version`."""
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+
+class Document(TypeDecorator[Any]):
+    """A JSON value, stored as text."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: Any, dialect: Dialect) -> str | None:
+        return None if value is None else orjson.dumps(value).decode()
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> Any:
+        return None if value is None else orjson.loads(value)
+
+
+def _version() -> Column[int]:
+    return Column("version", BigInteger, nullable=False)
+
+
+revision = Table(
+    "revision",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("value", BigInteger, nullable=False),
+    # the value at the last change of each section that is kept hot
+    Column("agents", BigInteger, nullable=False),
+    Column("admins", BigInteger, nullable=False),
+    Column("providers", BigInteger, nullable=False),
+    Column("policies", BigInteger, nullable=False),
+)
+
+agents = Table(
+    "agents",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("spiffe_id", Text, nullable=False),
+    Column("status", Text, nullable=False),
+    Column("status_reason", Text),
+    Column("groups", Document, nullable=False),
+    Column("attributes", Document, nullable=False),
+    Column("cert_sha256", Text, nullable=False),
+    Column("not_after", Double, nullable=False),
+    Column("previous_cert_sha256", Text),
+    Column("previous_until", Double, nullable=False),
+    Column("dpop_jkt", Text),
+    Column("public_jwks", Document, nullable=False),
+    Column("api_keys", Boolean, nullable=False),
+    Column("created_at", Double, nullable=False),
+    _version(),
+    Index(None, "version"),
+)
+
+certificates = Table(
+    "certificates",
+    metadata,
+    Column("serial", Text, primary_key=True),
+    Column("agent", Text, ForeignKey("agents.name"), nullable=False),
+    Column("sha256", Text, nullable=False),
+    Column("issued_at", Double, nullable=False),
+    Column("not_after", Double, nullable=False),
+    Column("revoked_at", Double),
+    _version(),
+    Index(None, "agent"),
+    Index(None, "revoked_at"),
+)
+
+enrollments = Table(
+    "enrollments",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("place", BigInteger, nullable=False),  # the version at creation: the order of the list
+    Column("name", Text, nullable=False),
+    Column("status", Text, nullable=False),
+    Column("public_key", LargeBinary, nullable=False),
+    Column("dpop_jwk", Document),
+    Column("reason", Text),
+    Column("created_at", Double, nullable=False),
+    Column("expires_at", Double, nullable=False),
+    Column("decided_at", Double),
+    Column("decided_by", Text),
+    Column("decision_reason", Text),
+    Column("certificate", Text),
+    Column("chain", Text),
+    _version(),
+    Index(None, "place", unique=True),
+    Index(None, "status", "expires_at"),
+    Index(
+        "uq_enrollments_pending_name",
+        "name",
+        unique=True,
+        sqlite_where=text("status = 'pending'"),
+        postgresql_where=text("status = 'pending'"),
+    ),
+)
+
+enrollment_tokens = Table(
+    "enrollment_tokens",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("place", BigInteger, nullable=False),
+    Column("token_hash", Text, nullable=False, unique=True),
+    Column("name", Text, nullable=False),
+    Column("uses_left", Integer, nullable=False),
+    Column("created_at", Double, nullable=False),
+    Column("created_by", Text, nullable=False),
+    Column("expires_at", Double, nullable=False),
+    _version(),
+    Index(None, "place", unique=True),
+)
+
+admins = Table(
+    "admins",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("role", Text, nullable=False),
+    Column("token_hash", Text, nullable=False, unique=True),
+    Column("expires_at", Double),
+    Column("revoked", Boolean, nullable=False),
+    Column("created_at", Double, nullable=False),
+    _version(),
+)
+
+providers = Table(
+    "providers",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("kind", Text, nullable=False),
+    Column("base_url", Text, nullable=False),
+    Column("api_key", Text),  # sealed
+    Column("api_key_file", Text),
+    Column("models", Document, nullable=False),
+    Column("aliases", Document, nullable=False),
+    Column("allow_addresses", Document, nullable=False),
+    Column("weight", Integer, nullable=False),
+    Column("timeouts", Document, nullable=False),
+    _version(),
+)
+
+policies = Table(
+    "policies",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("cedar", Text, nullable=False),
+    Column("enabled", Boolean, nullable=False),
+    Column("mode", Text, nullable=False),
+    _version(),
+)

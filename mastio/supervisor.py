@@ -1,0 +1,228 @@
+"""Keeps the processes of one appliance running on this host: workers, and in native mode the edge.
+
+Standard library only: it must stay small and never fail for want of a module. It opens the workers' sockets itself,
+so that a killed worker loses no waiting connection, replaces what dies, renews the edge's certificate in time, and
+holds a lock so that no second appliance runs on one data folder.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+PR_SET_PDEATHSIG = 1
+RENEW_EVERY = 3600.0
+"""Seconds between two looks at the edge's certificate; it is renewed with a third of its life left."""
+
+STOP_WITHIN = 25.0
+QUICK = 2.0
+"""A process that lived shorter than this is restarted with a pause, so that a broken one does not spin."""
+
+_libc = ctypes.CDLL(None)
+
+
+class StartError(Exception):
+    """The appliance cannot be started: one sentence and a hint."""
+
+
+@dataclass
+class Child:
+    """A process to be kept running."""
+
+    name: str
+    command: list[str]
+    stop_signal: signal.Signals
+    pass_fds: tuple[int, ...] = ()
+    process: subprocess.Popen[bytes] | None = None
+    started: float = 0.0
+    pause: float = 0.0
+    restart_at: float = field(default=0.0)
+
+
+class Supervisor:
+    """One appliance's processes. `run` returns when told to stop, with everything stopped."""
+
+    def __init__(self, data: Path, config: Path | None, nginx: str | None) -> None:
+        self._data = data
+        self._config = config
+        self._nginx = nginx
+        self._children: list[Child] = []
+        self._stopping = False
+        self._environment = {**os.environ, "PROMETHEUS_MULTIPROC_DIR": str(data / "run" / "metrics")}
+        self._lock = -1
+
+    def run(self) -> int:
+        """Start, keep and stop. The exit status of the command."""
+        (self._data / "run").mkdir(mode=0o711, parents=True, exist_ok=True)
+        self._take_lock()
+        plan = self._prepare()
+        self._clear_metrics()
+        signal.signal(signal.SIGTERM, self._stop)
+        signal.signal(signal.SIGINT, self._stop)
+        self._write_pid("supervisor", os.getpid())
+        for slot in range(plan["workers"]):
+            listener = self._listen(plan, slot)
+            self._children.append(self._worker(slot, listener))
+        if plan["stub_port"]:
+            self._children.append(self._stub(plan["stub_port"]))
+        if self._nginx is not None:
+            self._children.append(self._edge(self._nginx))
+        try:
+            for child in self._children:
+                self._start(child)
+            self._keep()
+        finally:
+            self._stop_all()
+        return 0
+
+    # --- before the first process -----------------------------------------------------------------------------------
+
+    def _take_lock(self) -> None:
+        """One appliance for one data folder. Kept until this process ends, however it ends."""
+        self._lock = os.open(self._data / "run" / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise StartError(
+                "Another appliance runs on this data folder. Stop it with ./deploy.sh down, or use another --data."
+            ) from error
+
+    def _prepare(self) -> dict[str, Any]:
+        done = subprocess.run(self._python("mastio.prepare"), stdout=subprocess.PIPE, check=False)
+        if done.returncode != 0:
+            raise StartError("")  # it has said why
+        plan: dict[str, Any] = json.loads(done.stdout)
+        return plan
+
+    def _python(self, module: str, *arguments: str) -> list[str]:
+        config = ["--config", str(self._config)] if self._config else []
+        return [sys.executable, "-m", module, "--data", str(self._data), *config, *arguments]
+
+    def _clear_metrics(self) -> None:
+        """Counters begin at zero with each start; the files are the workers'."""
+        folder = self._data / "run" / "metrics"
+        folder.mkdir(exist_ok=True)
+        for file in folder.glob("*.db"):
+            file.unlink()
+
+    def _listen(self, plan: dict[str, Any], slot: int) -> socket.socket:
+        if plan["listen"] != "unix":
+            host, _, port = plan["listen"].rpartition(":")
+            return socket.create_server((host, int(port) + slot), backlog=4096)
+        path = Path(plan["sockets"][slot])
+        path.unlink(missing_ok=True)
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        listener.bind(str(path))
+        path.chmod(0o600)
+        listener.listen(4096)
+        return listener
+
+    def _worker(self, slot: int, listener: socket.socket) -> Child:
+        fd = listener.detach()
+        command = self._python("mastio.worker", "--slot", str(slot), "--fd", str(fd))
+        return Child(f"worker-{slot}", command, signal.SIGTERM, pass_fds=(fd,))
+
+    def _stub(self, port: int) -> Child:
+        command = [sys.executable, "-m", "mastio", "stub-llm", "--port", str(port), "--latency", "20ms"]
+        return Child("stub-llm", command, signal.SIGTERM)
+
+    def _edge(self, nginx: str) -> Child:
+        (self._data / "run" / "edge-body").mkdir(exist_ok=True)
+        command = [nginx, "-p", f"{self._data / 'edge'}/", "-c", "nginx.conf", "-g", "daemon off;"]
+        command += ["-e", str(self._data / "logs" / "edge-error.log")]
+        return Child("edge", command, signal.SIGQUIT)
+
+    # --- while they run ---------------------------------------------------------------------------------------------
+
+    def _start(self, child: Child) -> None:
+        child.process = subprocess.Popen(
+            child.command,
+            stdin=subprocess.DEVNULL,
+            pass_fds=child.pass_fds,
+            env=self._environment,
+            # Without its supervisor an appliance would run unseen; the signal survives exec.
+            preexec_fn=_die_with_parent(child.stop_signal),
+        )
+        child.started = time.monotonic()
+        self._write_pid(child.name, child.process.pid)
+
+    def _keep(self) -> None:
+        """Replace what dies, until told to stop."""
+        renew_at = time.monotonic() + RENEW_EVERY
+        while not self._stopping:
+            for child in self._children:
+                self._look(child)
+            if time.monotonic() >= renew_at:
+                renew_at = time.monotonic() + RENEW_EVERY
+                self._renew()
+            time.sleep(0.1)
+
+    def _look(self, child: Child) -> None:
+        now = time.monotonic()
+        if child.process is not None and child.process.poll() is not None:
+            _say(f"{child.name} ended with status {child.process.returncode}")
+            child.pause = min(5.0, child.pause * 2 or 0.2) if now - child.started < QUICK else 0.0
+            child.process, child.restart_at = None, now + child.pause
+        if child.process is None and now >= child.restart_at and not self._stopping:
+            self._start(child)
+
+    def _renew(self) -> None:
+        done = subprocess.run(self._python("mastio.prepare", "--renew"), stdout=subprocess.PIPE, check=False)
+        if done.returncode == 0 and json.loads(done.stdout)["renewed"]:
+            _say("the edge's certificate was renewed")
+            for child in self._children:
+                if child.name == "edge" and child.process is not None:
+                    child.process.send_signal(signal.SIGHUP)
+
+    def _write_pid(self, name: str, pid: int) -> None:
+        (self._data / "run" / f"{name}.pid").write_text(f"{pid}\n")
+
+    # --- the end ----------------------------------------------------------------------------------------------------
+
+    def _stop(self, _: int, __: FrameType | None) -> None:
+        self._stopping = True
+
+    def _stop_all(self) -> None:
+        """The edge first, so that nothing new arrives, then the workers, which let open exchanges finish."""
+        for child in reversed(self._children):
+            if child.process is not None and child.process.poll() is None:
+                child.process.send_signal(child.stop_signal)
+        deadline = time.monotonic() + STOP_WITHIN
+        for child in reversed(self._children):
+            if child.process is None:
+                continue
+            try:
+                child.process.wait(max(0.1, deadline - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                child.process.kill()
+                child.process.wait()
+        for child in self._children:
+            (self._data / "run" / f"{child.name}.pid").unlink(missing_ok=True)
+        (self._data / "run" / "supervisor.pid").unlink(missing_ok=True)
+
+
+def _die_with_parent(stop_signal: signal.Signals) -> Callable[[], None]:
+    parent = os.getpid()
+
+    def ask() -> None:
+        _libc.prctl(PR_SET_PDEATHSIG, int(stop_signal))
+        if os.getppid() != parent:
+            os._exit(1)
+
+    return ask
+
+
+def _say(text: str) -> None:
+    print(f"mastio: {text}", file=sys.stderr, flush=True)

@@ -1,0 +1,85 @@
+"""One worker process: the app under uvicorn on a socket that the supervisor opened.
+
+`python -m mastio.worker --data DIR --slot N --fd FD`. The socket outlives the worker, so that connections wait in its
+backlog while a killed worker is replaced.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import ctypes
+import logging
+import os
+import signal
+import socket
+import sys
+from pathlib import Path
+
+import uvicorn
+import uvloop
+
+from mastio.app import open_app
+from mastio.errors import ConfigurationError
+from mastio.settings import read_settings
+
+KEEP_ALIVE = 75
+"""Longer than the edge keeps an idle connection (60 s), so that the edge never writes into a closing one."""
+
+DRAIN = 20
+"""Seconds that open exchanges have to finish after SIGTERM."""
+
+PR_SET_PDEATHSIG = 1
+LOG_LINE = "%(asctime)s %(levelname)s %(name)s %(message)s"
+
+
+async def serve(data: Path, slot: int, listener: socket.socket, config: Path | None) -> None:
+    """Serve until SIGTERM, then let open exchanges finish."""
+    async with open_app(data, slot, config) as app:
+        server = uvicorn.Server(
+            uvicorn.Config(
+                app,
+                http="httptools",
+                ws="none",
+                lifespan="off",
+                access_log=False,
+                log_config=None,
+                server_header=False,
+                date_header=False,
+                proxy_headers=False,
+                timeout_keep_alive=KEEP_ALIVE,
+                timeout_graceful_shutdown=DRAIN,
+                backlog=4096,
+            )
+        )
+        (data / "run" / f"worker-{slot}.pid").write_text(f"{os.getpid()}\n")
+        await server.serve(sockets=[listener])
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="mastio.worker")
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--config", type=Path)
+    parser.add_argument("--slot", type=int, required=True)
+    parser.add_argument("--fd", type=int, required=True)
+    args = parser.parse_args()
+    # A worker without its supervisor would hold the log's slot unseen.
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+    settings, _ = read_settings(args.config or args.data / "mastio.toml")
+    logging.basicConfig(
+        level=settings.server.log_level.upper(),
+        format="%(asctime)s %(levelname)s %(name)s %(message)s",
+        stream=sys.stderr,
+    )
+    try:
+        uvloop.run(serve(args.data, args.slot, socket.socket(fileno=args.fd), args.config))
+    except ConfigurationError as error:
+        print(f"mastio: {error.message} {error.hint}", file=sys.stderr)
+        return 2
+    except asyncio.CancelledError:
+        return 0
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

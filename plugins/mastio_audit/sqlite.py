@@ -1,0 +1,311 @@
+"""The log in one SQLite file, through `apsw`, whose bundled SQLite is new enough to be trusted with it.
+
+WAL with `synchronous=FULL`: each commit syncs the log file of SQLite before it returns. SQLite before 3.51.3 can lose
+a commit when one connection restarts the WAL while another writes; such a version is refused.
+
+Where the commit runs: in the event loop where this is the only worker and syncing is fast, which is measured when the
+file is opened; else, and for good after one slow commit, in one thread. A thread costs about 50 µs a batch; a slow
+sync in the event loop would stop everything else in the worker.
+
+After a failed sync the kernel forgets which pages it could not write, and SQLite acknowledges later commits that rest
+on them. So the sequencer closes the store on the first error, and `open` moves everything from the WAL to the database
+file, syncs that, and starts an empty WAL, before the sequencer verifies what is there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
+
+import apsw
+
+from mastio.errors import ConfigurationError
+from mastio_audit.chain import Head, Row
+from mastio_audit.store import FORMAT, Build, DamageError, Extent, StoreError
+
+OLDEST_SQLITE = (3, 51, 3)
+FAST_SYNC = 0.0005  # seconds, median
+SLOW_COMMIT = 0.05  # seconds
+INLINE_PATIENCE = 0.02  # seconds to wait for another's lock in the event loop
+PATIENCE = 3.0  # the same in the thread
+_PROBES = 9
+_IMMUTABLE = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+
+_SCHEMA = """
+BEGIN IMMEDIATE;
+CREATE TABLE IF NOT EXISTS entries (seq INTEGER PRIMARY KEY, entry BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS open_intents (seq INTEGER PRIMARY KEY, id TEXT NOT NULL, owner TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS head (
+    one INTEGER PRIMARY KEY CHECK (one = 1), format INTEGER NOT NULL, size INTEGER NOT NULL, last_hash BLOB NOT NULL
+);
+INSERT INTO head SELECT 1, ?, 0, zeroblob(32)
+    WHERE NOT EXISTS (SELECT 1 FROM head) AND NOT EXISTS (SELECT 1 FROM entries);
+COMMIT;
+"""
+_EXTENT = """
+SELECT size, last_hash, format, (SELECT max(seq) FROM entries)
+FROM (SELECT 1) LEFT JOIN head
+"""
+
+_log = logging.getLogger(__name__)
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class _Busy(StoreError):
+    """Another connection holds the write lock. Nothing was begun."""
+
+
+class SqliteReader:
+    """Reads the file without writing to it. See `LogReader`."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._connection: apsw.Connection | None = None
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="audit-sqlite")
+        self._deadline = 0.0
+
+    async def open(self) -> None:
+        await self._run(self._open)
+
+    async def extent(self) -> Extent:
+        return await self._run(self._extent)
+
+    async def read(self, start: int, limit: int) -> Sequence[Row]:
+        query = "SELECT seq, entry FROM entries WHERE seq >= ? ORDER BY seq LIMIT ?"
+        return await self._run(self._rows, query, start, limit)
+
+    async def close(self) -> None:
+        await self._run(self._close)
+
+    async def _run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """In the store's own thread, one after the other. An abandoned call is finished before the next begins."""
+        return await asyncio.get_running_loop().run_in_executor(self._thread, lambda: function(*args, **kwargs))
+
+    def _open(self) -> None:
+        if not self._path.is_file():
+            raise StoreError("there is no audit log")
+        try:
+            self._connect(os.fspath(self._path), apsw.SQLITE_OPEN_READONLY)
+            self._rows("SELECT 1 FROM head")
+        except StoreError:
+            if not _is_unwritable(self._path):
+                raise
+            self._connect(f"{self._path.absolute().as_uri()}?immutable=1", _IMMUTABLE)
+
+    def _connect(self, name: str, flags: int) -> apsw.Connection:
+        if tuple(map(int, apsw.sqlite_lib_version().split("."))) < OLDEST_SQLITE:
+            oldest = ".".join(map(str, OLDEST_SQLITE))
+            raise ConfigurationError(
+                f"SQLite {apsw.sqlite_lib_version()} can lose commits in WAL mode.",
+                f"Install an apsw that bundles SQLite {oldest} or newer.",
+            )
+        self._close()
+        try:
+            self._connection = apsw.Connection(name, flags=flags)
+        except apsw.Error as error:
+            raise _store_error(error) from error
+        self._connection.set_busy_handler(self._wait)
+        return self._connection
+
+    def _wait(self, _count: int) -> bool:
+        """SQLite's busy handler: short sleeps, because the lock is held for about a millisecond at a time."""
+        time.sleep(0.0005)
+        return time.monotonic() < self._deadline
+
+    def _require(self, patience: float = PATIENCE) -> apsw.Connection:
+        if self._connection is None:
+            raise StoreError("the log is not open")
+        self._deadline = time.monotonic() + patience
+        return self._connection
+
+    def _rows(self, query: str, *parameters: int | str) -> list[Any]:
+        connection = self._require()
+        try:
+            return connection.execute(query, parameters).fetchall()
+        except apsw.Error as error:
+            raise _store_error(error) from error
+
+    def _extent(self) -> Extent:
+        connection = self._require()
+        try:
+            rows: list[Any] = connection.execute(_EXTENT).fetchall()
+        except apsw.Error as error:
+            raise _store_error(error) from error
+        size, last_hash, version, last = rows[0]
+        end = 0 if last is None else last + 1
+        head = _head(size, last_hash)
+        if head is not None and version != FORMAT:
+            raise ConfigurationError(f"The audit log has format {version}; this version knows {FORMAT}.")
+        return Extent(head, end)
+
+    def _close(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close(force=True)
+
+
+class SqliteStore(SqliteReader):
+    """Appends to the file; creates it, readable by its owner only. See `AuditStore`.
+
+    `alone`: no other worker appends, so that commits may run in the event loop.
+    """
+
+    def __init__(self, path: Path, *, alone: bool) -> None:
+        super().__init__(path)
+        self._inline_allowed = alone
+        self.inline = False
+        """Whether commits run in the event loop at present."""
+
+    async def append(self, build: Build) -> Head:
+        if not self.inline:
+            return await self._run(self._append, build, PATIENCE)
+        started = time.perf_counter()
+        try:
+            head = self._append(build, INLINE_PATIENCE)
+        except _Busy:
+            self._leave_event_loop()
+            return await self._run(self._append, build, PATIENCE)
+        if time.perf_counter() - started > SLOW_COMMIT:
+            self._leave_event_loop()
+        return head
+
+    async def leftovers(self, owner: str) -> Sequence[Row]:
+        query = "SELECT seq, entry FROM open_intents JOIN entries USING (seq) WHERE owner = ? ORDER BY seq"
+        return await self._run(self._rows, query, owner)
+
+    async def owners(self) -> Sequence[str]:
+        return [owner for (owner,) in await self._run(self._rows, "SELECT DISTINCT owner FROM open_intents")]
+
+    def _leave_event_loop(self) -> None:
+        _log.info("an audit commit was slow; commits run in a thread from now on")
+        self.inline = self._inline_allowed = False
+
+    def _append(self, build: Build, patience: float) -> Head:
+        connection = self._require(patience)
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+        except apsw.BusyError as error:
+            raise _Busy("another process holds the write lock") from error
+        except apsw.Error as error:
+            raise _store_error(error) from error
+        committed = False
+        try:
+            head = _write(connection, build)
+            connection.execute("COMMIT")
+            committed = True
+        except apsw.Error as error:
+            raise _store_error(error) from error
+        finally:
+            if not committed:
+                self._close()
+        return head
+
+    def _open(self) -> None:
+        try:
+            _create_private(self._path)
+            connection = self._connect(os.fspath(self._path), apsw.SQLITE_OPEN_READWRITE)
+            self._prepare(connection)
+            if self._inline_allowed:
+                self.inline = _measure_sync(self._path.parent) < FAST_SYNC
+        except apsw.Error as error:
+            raise _store_error(error) from error
+        except OSError as error:
+            raise StoreError(f"the audit database cannot be opened ({error.strerror})") from error
+
+    def _prepare(self, connection: apsw.Connection) -> None:
+        """Durable mode, tables, and everything out of the WAL: see the module's last paragraph."""
+        self._patiently(lambda: connection.execute("PRAGMA journal_mode = WAL").fetchall())
+        connection.execute("PRAGMA synchronous = FULL; PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON")
+        self._patiently(lambda: connection.execute(_SCHEMA, (FORMAT,)).fetchall())
+        self._patiently(lambda: connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE))
+
+    def _patiently(self, step: Callable[[], object]) -> None:
+        """Repeat while busy: for these steps SQLite does not always ask the busy handler."""
+        give_up = time.monotonic() + PATIENCE
+        while True:
+            self._require(give_up - time.monotonic())
+            try:
+                step()
+                return
+            except apsw.BusyError:
+                if time.monotonic() > give_up:
+                    raise
+                time.sleep(0.005)
+
+
+def _write(connection: apsw.Connection, build: Build) -> Head:
+    """The body of the transaction."""
+    rows: list[Any] = connection.execute("SELECT size, last_hash FROM head").fetchall()
+    head = _head(*rows[0]) if rows else None
+    if head is None:
+        raise DamageError("the head of the audit log is gone")
+    batch = build(head)
+    connection.executemany("INSERT INTO entries VALUES (?, ?)", batch.rows)
+    if batch.opened:
+        opened = [(intent.seq, intent.id, intent.owner) for intent in batch.opened]
+        connection.executemany("INSERT INTO open_intents VALUES (?, ?, ?)", opened)
+    if batch.closed:
+        before = connection.total_changes()
+        connection.executemany("DELETE FROM open_intents WHERE seq = ?", [(seq,) for seq in batch.closed])
+        if connection.total_changes() - before != len(batch.closed):
+            raise StoreError("an intent was closed by somebody else")
+    connection.execute("UPDATE head SET size = ?, last_hash = ?", (batch.head.size, batch.head.last_hash))
+    return batch.head
+
+
+def _head(size: object, last_hash: object) -> Head | None:
+    """The head as a value, or None when the row is not there or holds something else."""
+    return Head(size, last_hash) if isinstance(size, int) and isinstance(last_hash, bytes) else None
+
+
+def _is_unwritable(path: Path) -> bool:
+    """A copy on a medium that nothing can write to: SQLite cannot make its shared memory there, and needs none."""
+    return not path.with_name(f"{path.name}-wal").exists() and not os.access(path.parent, os.W_OK)
+
+
+def _create_private(path: Path) -> None:
+    """Make sure that the file is there, on stable storage, and its owner's alone (SQLite gives its others the same).
+
+    A file that is there is not opened: closing it would drop the locks that this process holds on it (POSIX).
+    """
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with contextlib.suppress(FileExistsError):
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    path.chmod(0o600)
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def _measure_sync(folder: Path) -> float:
+    """Median seconds to append a page to a file and have it on stable storage."""
+    times = []
+    with tempfile.TemporaryFile(dir=folder, buffering=0) as probe:
+        for _ in range(_PROBES):
+            started = time.perf_counter()
+            probe.write(bytes(4096))
+            os.fdatasync(probe.fileno())
+            times.append(time.perf_counter() - started)
+    return statistics.median(times)
+
+
+def _store_error(error: apsw.Error) -> StoreError:
+    if isinstance(error, apsw.CorruptError | apsw.NotADBError):
+        return DamageError("the audit database is damaged")
+    if isinstance(error, apsw.FullError):
+        return StoreError("the disk of the audit database is full")
+    if isinstance(error, apsw.BusyError):
+        return StoreError("another process holds a lock on the audit database")
+    return StoreError(f"the audit database failed ({type(error).__name__})")

@@ -1,0 +1,120 @@
+"""What the log needs of a database: one durable transaction for each batch, and reading back what was stored.
+
+A store keeps four things and moves them together: the entries, the head (size and last leaf hash), the open intents
+(derived from the entries: intents whose outcome is not stored yet, with the owner who is to record it), and nothing
+else. It knows nothing of the form of entries; `mastio_audit.chain` makes the bytes and recomputes them.
+
+Two implementations share this contract and no code: `mastio_audit.sqlite` and `mastio_audit.postgres`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from mastio_audit.chain import Head, Row
+
+FORMAT = 1
+"""Version of the tables, kept in the head row."""
+
+
+class StoreError(Exception):
+    """The operation failed. After `append`: whether the batch was stored is not known, so it must not be repeated.
+
+    The message is one phrase without path, address or secret; the database's own error is the `__cause__`.
+    """
+
+
+class DamageError(StoreError):
+    """What the database has on its disk is not what a database would have written."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenIntent:
+    """The row of an intent whose outcome is still to come. `owner` is `<node>/<slot>` of the worker that has it."""
+
+    seq: int
+    id: str
+    owner: str
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What one transaction stores: `rows` follow the head that `build` was given, `head` is the head after them.
+
+    `opened` are intents among the rows that stay open; `closed` names earlier intents that these rows' outcomes
+    close. An intent and its outcome in one batch appear in neither.
+    """
+
+    rows: Sequence[Row]
+    head: Head
+    opened: Sequence[OpenIntent] = ()
+    closed: Sequence[int] = ()
+
+
+Build = Callable[[Head], Batch]
+"""Makes the batch for the head it is given. Pure but for its own notes: it may be called again with another head
+before anything is stored (the last call counts), and in another thread."""
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """What the log says it is and what it has, seen at one moment: the head row (None: it is gone), and the highest
+    `seq` among the entries plus one (0: no entry)."""
+
+    head: Head | None
+    end: int
+
+
+class LogReader(Protocol):
+    """Reading a log, without any effect on it. Calls on one reader do not overlap. Raises `StoreError`."""
+
+    async def open(self) -> None:
+        """Connect. Reading must not create, repair or lock anything that a running appliance uses."""
+
+    async def extent(self) -> Extent:
+        """Head and end of the log."""
+
+    async def read(self, start: int, limit: int) -> Sequence[Row]:
+        """Up to `limit` rows with `seq` ≥ `start` in ascending order; none: the end. One short read, no snapshot."""
+
+    async def close(self) -> None:
+        """Give the connection up. Never raises; closing twice is nothing; `open` may follow."""
+
+
+class AuditStore(LogReader, Protocol):
+    """One worker's way to append to the log, which other workers and replicas append to as well.
+
+    Calls do not overlap: the sequencer is the only caller. What a crash leaves behind, of the process or the machine:
+
+    | crash | left behind |
+    |---|---|
+    | before the commit | nothing: no entry, no gap, no number used up |
+    | during the commit | all of the batch or nothing; nobody was answered, so either is right |
+    | after the commit, before the answer | the batch; its intents stay open and are closed as unknown at restart |
+
+    An error in the middle is the same three cases without the restart: hence in doubt, never repeated.
+    """
+
+    async def open(self) -> None:
+        """Connect, create what is missing, and make what was stored earlier safe from an earlier failed sync.
+
+        May be called again after `close`; then it also makes sure that nothing of the closed connection can still
+        be committed later. Raises `StoreError`, or `ConfigurationError` for a database that cannot keep the
+        promise (unsafe settings, unknown format): trying again will not help.
+        """
+
+    async def append(self, build: Build) -> Head:
+        """Store `build(head)` in one durable transaction and return the new head.
+
+        The head is taken under a lock that every other appender respects, or compared and swapped with the same
+        effect. On return the batch is on stable storage. Raises `StoreError`: in doubt; or when an intent to be
+        closed is not open (any more): nothing stored. After an error, `close` before anything else.
+        """
+
+    async def leftovers(self, owner: str) -> Sequence[Row]:
+        """The stored intents that `owner` opened and that have no outcome yet, in order."""
+
+    async def owners(self) -> Sequence[str]:
+        """Everybody who has open intents."""

@@ -1,0 +1,109 @@
+"""Dispatches LLM calls to the configured providers: chat completions and the list of models, OpenAI dialect.
+
+Providers come from the settings (section `llm`) and from `/v1/admin/providers`; of two with one name the latter counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, field_validator
+
+from mastio.errors import ConfigurationError
+from mastio.exchange import Role, Route
+from mastio.hooks import Hooks, Plugin, PluginSettings
+from mastio.services import Services
+from mastio.store.base import ProviderRow
+from mastio.target import parse_base_url, parse_networks
+from mastio_llm.chat import Chat
+from mastio_llm.models import Models
+from mastio_llm.registry import Registry
+
+AGENT: frozenset[Role] = frozenset({"agent"})
+MAX_BODY = 10 * 1024 * 1024
+
+ROUTES = (
+    Route(
+        "/v1/chat/completions",
+        ("POST",),
+        AGENT,
+        "llm.chat",
+        "Chat completion (OpenAI dialect)",
+        dialect="openai",
+        limit=MAX_BODY,
+        streams=True,
+    ),
+    Route("/v1/models", ("GET",), AGENT, "llm.models", "Models that the caller may use", dialect="openai"),
+)
+
+
+class Provider(PluginSettings):
+    """A provider in the settings. The key comes from a file, never from the settings file itself."""
+
+    name: str = Field(pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$")
+    kind: Literal["openai"] = "openai"
+    base_url: str
+    api_key_file: Path | None = None
+    models: tuple[str, ...] = ("*",)
+    aliases: dict[str, str] = Field(default_factory=dict)
+    allow_addresses: tuple[str, ...] = ()
+    weight: int = Field(default=1, ge=0, le=1000)
+    timeouts: dict[Literal["connect", "read", "total"], float] = Field(default_factory=dict)
+
+    @field_validator("base_url")
+    @classmethod
+    def _is_url(cls, value: str) -> str:
+        parse_base_url(value)
+        return value
+
+    @field_validator("allow_addresses")
+    @classmethod
+    def _are_networks(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        parse_networks(value)
+        return value
+
+
+class Settings(PluginSettings):
+    """`providers`: upstream LLM providers."""
+
+    providers: tuple[Provider, ...] = ()
+
+
+def read_provider(provider: Provider) -> ProviderRow:
+    """The row for a provider of the settings. Raises `ConfigurationError` when its key file cannot be read."""
+    key = None
+    if provider.api_key_file is not None:
+        try:
+            key = provider.api_key_file.read_text("ascii").strip()
+        except (OSError, ValueError) as error:
+            raise ConfigurationError(
+                f"The key file of the provider {provider.name} cannot be read.", "Check llm.providers.api_key_file."
+            ) from error
+    return ProviderRow(
+        provider.name,
+        provider.kind,
+        provider.base_url,
+        key,
+        provider.models,
+        provider.aliases,
+        provider.allow_addresses,
+        provider.weight,
+        {str(phase): seconds for phase, seconds in provider.timeouts.items()},
+    )
+
+
+@asynccontextmanager
+async def setup(settings: Settings, services: Services) -> AsyncIterator[Hooks]:
+    registry = Registry(services, [read_provider(provider) for provider in settings.providers])
+    services.directory.on_change(registry.reload)
+    chat, models = Chat(registry), Models(services, registry)
+    yield Hooks(
+        read={"llm.chat": chat.read, "llm.models": models.read},
+        dispatch={"llm.chat": chat.dispatch, "llm.models": models.dispatch},
+    )
+
+
+plugin = Plugin(name="llm", settings=Settings, setup=setup, routes=ROUTES)

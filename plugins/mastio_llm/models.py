@@ -1,0 +1,74 @@
+"""`GET /v1/models`: what the caller may use, in the OpenAI shape.
+
+A provider that lists its models by name is taken at its word; one that serves a glob is asked, and the answer kept
+for a minute. The list is filtered by what the authorizers would say to `llm.chat` on each model.
+"""
+
+from __future__ import annotations
+
+import time
+
+import orjson
+
+from mastio.errors import DispatchError
+from mastio.exchange import Action, Message, Principal, Recorded, Reply, RequestHead
+from mastio.services import Services
+from mastio.store.base import ProviderRow
+from mastio.strictjson import JsonError, parse_object
+from mastio_llm.registry import Registry, serves
+
+KEEP = 60.0
+MAX_LIST = 4 * 1024 * 1024
+
+
+class Models:
+    """Dispatches `llm.models`."""
+
+    def __init__(self, services: Services, registry: Registry) -> None:
+        self._services = services
+        self._registry = registry
+        self._listed: dict[str, tuple[ProviderRow, float, list[str]]] = {}
+
+    def read(self, head: RequestHead, principal: Principal, body: bytes) -> tuple[Action, Message]:
+        return Action("llm.models", "Appliance", "self"), Message(raw=b"")
+
+    async def dispatch(self, recorded: Recorded) -> Reply:
+        items = []
+        for row in list(self._registry.providers.values()):
+            for model in await self._models(row):
+                action = Action("llm.chat", "Model", f"{row.name}/{model}")
+                if not await self._services.permits(recorded.principal, action):
+                    continue
+                names = [f"{row.name}/{model}", *(alias for alias, name in row.aliases.items() if name == model)]
+                items += [{"id": name, "object": "model", "created": 0, "owned_by": row.name} for name in names]
+        body = orjson.dumps({"object": "list", "data": items})
+        return Reply(200, [(b"content-type", b"application/json")], body, facts={"models": len(items)})
+
+    async def _models(self, row: ProviderRow) -> list[str]:
+        literal = [name for name in row.models if not any(c in name for c in "*?[")]
+        named = list(dict.fromkeys([*literal, *row.aliases.values()]))
+        if len(literal) == len(row.models):
+            return named
+        known = self._listed.get(row.name)
+        if known is None or known[0] != row or time.monotonic() >= known[1]:
+            try:
+                known = (row, time.monotonic() + KEEP, await self._ask(row))
+            except (DispatchError, JsonError):
+                known = (row, time.monotonic() + KEEP / 12, [])  # a provider that is down has no models for now
+            self._listed[row.name] = known
+        return list(dict.fromkeys([*named, *(name for name in known[2] if serves(row, name))]))
+
+    async def _ask(self, row: ProviderRow) -> list[str]:
+        pool = self._registry.pool(row.name)
+        if pool is None:
+            return []
+        headers = [("accept", "application/json"), ("accept-encoding", "identity")]
+        if row.api_key:
+            headers.append(("authorization", f"Bearer {row.api_key}"))
+        async with pool.send("GET", "/models", headers, b"") as upstream:
+            if upstream.status != 200:
+                return []
+            document = parse_object(await upstream.read(MAX_LIST))
+        data = document.get("data")
+        items = data if isinstance(data, list) else []
+        return [item["id"] for item in items if isinstance(item, dict) and isinstance(item.get("id"), str)]

@@ -1,0 +1,186 @@
+"""Authenticates the `Authorization` header (access tokens of ours, admin tokens) and client assertions; mints tokens.
+
+An access token is verified once and remembered by its hash until it expires; whether its agent is still active is
+asked anew for each exchange, in `mastio.identity`, from memory.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Literal
+
+from pydantic import Field
+
+from mastio.errors import AuthenticationError
+from mastio.exchange import (
+    OPEN,
+    Action,
+    AdminCredential,
+    Allow,
+    AssertionCredential,
+    Credential,
+    Decision,
+    Message,
+    Principal,
+    RequestHead,
+    Route,
+    TokenCredential,
+)
+from mastio.hooks import Hooks, Plugin, PluginSettings
+from mastio.services import Services
+from mastio_token.access import (
+    Issuer,
+    SigningKey,
+    TokenError,
+    hash_token,
+    peek_assertion_subject,
+    verify_access_token,
+    verify_assertion,
+)
+from mastio_token.endpoint import Endpoint, parse_form
+
+ASSERTION_TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
+ADMIN_PREFIX = b"mastio_admin_"
+REMEMBER = 20_000
+MAX_TOKEN = 8 * 1024
+
+Scheme = Literal["DPoP", "Bearer"]
+SCHEMES: Mapping[bytes, Scheme] = {b"dpop": "DPoP", b"bearer": "Bearer"}
+
+ROUTES = (
+    Route(
+        "/oauth/token",
+        ("POST",),
+        frozenset({"agent"}),
+        "oauth.token",
+        "Mint a bound access token (RFC 6749)",
+        dialect="oauth",
+        limit=16 * 1024,
+        credential_in_body=True,
+    ),
+    Route(
+        "/.well-known/jwks.json",
+        ("GET", "HEAD"),
+        OPEN,
+        "oauth.jwks",
+        "Token keys (RFC 7517)",
+        recorded="none",
+    ),
+)
+
+
+class Settings(PluginSettings):
+    """`token_seconds`: life of an access token."""
+
+    token_seconds: int = Field(default=600, ge=10, le=600)
+
+
+class Authenticator:
+    """The authenticate hooks of one worker."""
+
+    def __init__(self, services: Services, issuer: Issuer) -> None:
+        self._services = services
+        self._issuer = issuer
+        self._admin_key = services.keys.key("admin-tokens")
+        self._tokens: dict[tuple[Scheme, bytes], TokenCredential] = {}
+        self._assertions: dict[tuple[str, str], float] = {}
+
+    def authenticate(self, head: RequestHead) -> Credential | None:
+        values = head.all(b"authorization")
+        if not values:
+            return None
+        if len(values) > 1:
+            raise AuthenticationError("There must be exactly one Authorization header.", code="ambiguous_credential")
+        name, _, rest = values[0].partition(b" ")
+        scheme, token = SCHEMES.get(name.lower()), rest.strip()
+        if scheme is None or not token or len(token) > MAX_TOKEN:
+            raise AuthenticationError(
+                "The Authorization header is not acceptable.", code="invalid_token"
+            )
+        if token.startswith(ADMIN_PREFIX):
+            return self._find_admin(scheme, token)
+        known = self._tokens.get((scheme, token))
+        if known is None or self._services.now() >= known.expires_at:
+            known = self._verify(scheme, token)
+        return known
+
+    def _verify(self, scheme: Scheme, token: bytes) -> TokenCredential:
+        self._tokens.pop((scheme, token), None)
+        try:
+            claims = verify_access_token(token, self._issuer, self._services.now())
+        except TokenError as error:
+            raise AuthenticationError(str(error), code="invalid_token") from error
+        credential = TokenCredential(
+            claims.subject, scheme, hash_token(token), claims.jkt, claims.x5t, claims.expires_at
+        )
+        if len(self._tokens) >= REMEMBER:
+            del self._tokens[next(iter(self._tokens))]
+        self._tokens[scheme, token] = credential
+        return credential
+
+    def _find_admin(self, scheme: Scheme, token: bytes) -> AdminCredential:
+        name = hmac.digest(self._admin_key, token, hashlib.sha256).hex()
+        admin = self._services.directory.admins.get(name)
+        now = self._services.now()
+        if scheme != "Bearer" or admin is None or admin.revoked or now >= (admin.expires_at or now + 1):
+            raise AuthenticationError("The admin token is not in force.", code="invalid_admin_token")
+        return AdminCredential(admin.name, admin.role)
+
+    def authenticate_body(self, head: RequestHead, body: bytes) -> Credential | None:
+        """`private_key_jwt` (RFC 7523 §2.2). An assertion works once in this worker, as a proof does."""
+        form = parse_form(head, body)
+        raw = form.get("client_assertion")
+        if raw is None:
+            if "client_secret" in form:
+                raise AuthenticationError("Clients have no secrets here.", code="invalid_client")
+            return None
+        if form.get("client_assertion_type") != ASSERTION_TYPE:
+            raise AuthenticationError("The client_assertion_type is not jwt-bearer.", code="invalid_client")
+        now = self._services.now()
+        try:
+            subject = peek_assertion_subject(raw.encode())
+            agent = self._services.directory.agents.get(subject)
+            if agent is None:
+                raise TokenError("The client is not enrolled.")
+            audiences = (self._issuer.url, self._issuer.url + "/oauth/token")
+            key, jti, expires_at = verify_assertion(raw.encode(), subject, agent.public_jwks, audiences, now)
+        except TokenError as error:
+            raise AuthenticationError(str(error), code="invalid_client") from error
+        self._use_once(key.thumbprint, jti, expires_at, now)
+        return AssertionCredential(subject, key.thumbprint)
+
+    def _use_once(self, thumbprint: str, jti: str, expires_at: float, now: float) -> None:
+        if self._assertions.get((thumbprint, jti), 0.0) > now:
+            raise AuthenticationError("The client assertion was used before.", code="invalid_client")
+        if len(self._assertions) >= REMEMBER:
+            self._assertions = {name: end for name, end in self._assertions.items() if end > now}
+        self._assertions[thumbprint, jti] = expires_at
+
+
+async def authorize(principal: Principal, action: Action) -> Decision | None:
+    """Every active agent may mint a token for itself: the token carries no more than the agent has."""
+    return Allow("token") if action.kind == "oauth.token" else None
+
+
+def read_nothing(head: RequestHead, principal: Principal, body: bytes) -> tuple[Action, Message]:
+    return Action("oauth.jwks", "Appliance", "self"), Message(raw=b"")
+
+
+@asynccontextmanager
+async def setup(settings: Settings, services: Services) -> AsyncIterator[Hooks]:
+    issuer = Issuer(services.public_url, SigningKey.derive(services.keys.key("token-signing")))
+    authenticator = Authenticator(services, issuer)
+    endpoint = Endpoint(services, issuer, settings.token_seconds)
+    yield Hooks(
+        authenticate=authenticator.authenticate,
+        authenticate_body=authenticator.authenticate_body,
+        authorize=authorize,
+        read={"oauth.token": endpoint.read, "oauth.jwks": read_nothing},
+        dispatch={"oauth.token": endpoint.mint, "oauth.jwks": endpoint.jwks},
+    )
+
+
+plugin = Plugin(name="token", settings=Settings, setup=setup, routes=ROUTES)

@@ -1,0 +1,184 @@
+"""Access tokens and client assertions as JWTs (RFC 9068, RFC 7523, RFC 7800). Pure: key, clock and agents are given."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from mastio.jose import (
+    JoseError,
+    PublicKey,
+    SignedToken,
+    encode_base64url,
+    encode_public_jwk,
+    parse_compact,
+    parse_public_jwk,
+    sign_es256,
+    verify_signature,
+)
+
+P256_ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
+ASSERTION_AGE = 300
+"""Seconds that a client assertion may be valid for at most."""
+
+ACCESS_HEADER = frozenset({"typ", "alg", "kid"})
+ASSERTION_HEADER = frozenset({"typ", "alg", "kid"})
+
+
+class TokenError(ValueError):
+    """The token is refused. The text is for the caller."""
+
+
+@dataclass(frozen=True, slots=True)
+class SigningKey:
+    """The appliance's key for access tokens, ES256. Its `kid` is the thumbprint."""
+
+    private: ec.EllipticCurvePrivateKey
+    public: PublicKey
+
+    @classmethod
+    def derive(cls, secret: bytes) -> SigningKey:
+        """The key that belongs to a 32-byte secret: every worker derives the same one."""
+        wide = HKDF(hashes.SHA256(), 48, salt=None, info=b"mastio token signing P-256").derive(secret)
+        private = ec.derive_private_key(1 + int.from_bytes(wide, "big") % (P256_ORDER - 1), ec.SECP256R1())
+        return cls(private, parse_public_jwk(encode_public_jwk(private.public_key())))
+
+    def jwk(self) -> dict[str, str]:
+        """The public JWK as the JWKS document shows it (RFC 7517)."""
+        members = encode_public_jwk(self.private.public_key())
+        return {**members, "use": "sig", "alg": "ES256", "kid": self.public.thumbprint}
+
+
+@dataclass(frozen=True, slots=True)
+class Issuer:
+    """What a token must say about where it comes from and where it may be used: one appliance, one URL."""
+
+    url: str
+    key: SigningKey
+
+
+@dataclass(frozen=True, slots=True)
+class AccessClaims:
+    """What an access token says that was verified. Exactly one of `jkt` and `x5t` is set."""
+
+    subject: str
+    jkt: str | None
+    x5t: str | None
+    expires_at: float
+
+
+def encode_access_token(
+    issuer: Issuer, subject: str, confirmation: Mapping[str, str], jti: str, now: int, seconds: int
+) -> str:
+    """A signed access token for `subject`, bound by `confirmation` (RFC 7800 `cnf`)."""
+    header = {"typ": "at+jwt", "alg": "ES256", "kid": issuer.key.public.thumbprint}
+    claims = {
+        "iss": issuer.url,
+        "aud": issuer.url,
+        "sub": subject,
+        "client_id": subject,
+        "iat": now,
+        "exp": now + seconds,
+        "jti": jti,
+        "cnf": confirmation,
+    }
+    signing_input = f"{encode_base64url(orjson.dumps(header))}.{encode_base64url(orjson.dumps(claims))}"
+    signature = sign_es256(signing_input.encode("ascii"), issuer.key.private)
+    return f"{signing_input}.{encode_base64url(signature)}"
+
+
+def verify_access_token(raw: bytes, issuer: Issuer, now: float) -> AccessClaims:
+    """Raises `TokenError` unless we signed it, for here, it is in force and bound to something."""
+    try:
+        token = parse_compact(raw)
+        _verify_header(token, ACCESS_HEADER, ("at+jwt",))
+        verify_signature(token, issuer.key.public)
+        claims = token.claims()
+    except JoseError as error:
+        raise TokenError(f"The access token is not acceptable: {error}") from error
+    if claims.get("iss") != issuer.url or claims.get("aud") != issuer.url:
+        raise TokenError("The access token is for another issuer or audience.")
+    confirmation = claims.get("cnf")
+    if not isinstance(confirmation, dict) or confirmation.keys() not in ({"jkt"}, {"x5t#S256"}):
+        raise TokenError("The access token is bound to nothing.")
+    expires_at = _read_time(claims, "exp")
+    if now >= expires_at:
+        raise TokenError("The access token has expired.")
+    return AccessClaims(claims["sub"], confirmation.get("jkt"), confirmation.get("x5t#S256"), expires_at)
+
+
+def _verify_header(token: SignedToken, members: frozenset[str], types: tuple[str | None, ...]) -> None:
+    """No member that could point to another key or ask for an extension: `jku x5u x5c jwk crit` and all others."""
+    if not token.header.keys() <= members or token.header.get("typ") not in types:
+        raise JoseError("Its header is not of the expected form.")
+
+
+def _read_time(claims: Mapping[str, Any], name: str) -> float:
+    value = claims.get(name)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TokenError(f"The {name} is not a number.")
+    return value
+
+
+def peek_assertion_subject(raw: bytes) -> str:
+    """Whose assertion it says it is, not verified: only to find the keys to verify it with. Raises `TokenError`."""
+    try:
+        subject = parse_compact(raw).claims().get("sub")
+    except JoseError as error:
+        raise TokenError(f"The client assertion is not acceptable: {error}") from error
+    if not isinstance(subject, str):
+        raise TokenError("The client assertion has no sub.")
+    return subject
+
+
+def verify_assertion(
+    raw: bytes, subject: str, jwks: tuple[Mapping[str, str], ...], audiences: tuple[str, ...], now: float
+) -> tuple[PublicKey, str, float]:
+    """The key, `jti` and `exp` of a `private_key_jwt` assertion (RFC 7523 §3). Raises `TokenError`."""
+    try:
+        token = parse_compact(raw)
+        _verify_header(token, ASSERTION_HEADER, (None, "JWT", "client-authentication+jwt"))
+        key = _verify_by_one_of(token, jwks)
+        claims = token.claims()
+    except JoseError as error:
+        raise TokenError(f"The client assertion is not acceptable: {error}") from error
+    if claims.get("iss") != subject or claims.get("sub") != subject:
+        raise TokenError("The client assertion's iss and sub must be the client_id.")
+    audience = claims.get("aud")
+    named = audience if isinstance(audience, list) else [audience]
+    if len(named) != 1 or named[0] not in audiences:
+        raise TokenError("The client assertion is for another audience.")
+    expires_at = _read_time(claims, "exp")
+    if not now < expires_at <= now + ASSERTION_AGE + 5:
+        raise TokenError(f"The client assertion must be in force, for at most {ASSERTION_AGE} seconds.")
+    for name in ("iat", "nbf"):
+        if name in claims and _read_time(claims, name) > now + 5:
+            raise TokenError("The client assertion is not in force yet.")
+    jti = claims.get("jti")
+    if not isinstance(jti, str) or not 1 <= len(jti) <= 256:
+        raise TokenError("The client assertion has no jti.")
+    return key, jti, expires_at
+
+
+def _verify_by_one_of(token: SignedToken, jwks: tuple[Mapping[str, str], ...]) -> PublicKey:
+    for jwk in jwks:
+        key = parse_public_jwk(jwk)
+        if key.algorithm == token.header.get("alg"):
+            try:
+                verify_signature(token, key)
+            except JoseError:
+                continue
+            return key
+    raise JoseError("No enrolled key of the client verifies it.")
+
+
+def hash_token(raw: bytes) -> str:
+    """`ath`: base64url SHA-256 of the token (RFC 9449 §4.2)."""
+    return encode_base64url(hashlib.sha256(raw).digest())

@@ -1,0 +1,209 @@
+"""The runner as an agent of the appliance: its identity folder, its token, and DPoP proofs signed beforehand.
+
+A proof (RFC 9449, section 4.2) names method, URL, token and nonce, so it can be signed before it is used, but
+not long before: the appliance takes an `iat` of the last 60 seconds and a nonce of at least the last 30.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+import secrets
+import ssl
+import tempfile
+import time
+from collections.abc import Iterable
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import httpx
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
+from lib.machine import CannotRun
+
+ES256 = ec.ECDSA(hashes.SHA256())
+PROOFS_PER_TASK = 2000
+TOKEN_PATH = "/oauth/token"
+
+
+def base64url(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+
+
+def integer_of(text: str) -> int:
+    return int.from_bytes(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
+
+
+class ProofKey:
+    """A P-256 DPoP key. `jwk` is the private JWK as `mastio enroll` wrote it."""
+
+    def __init__(self, jwk: dict[str, str]) -> None:
+        if (jwk.get("kty"), jwk.get("crv")) != ("EC", "P-256"):
+            message = "The runner signs with P-256 keys only, and dpop.jwk holds another kind."
+            raise CannotRun(message, "Enrol an agent with the default key for load tests.")
+        public = ec.EllipticCurvePublicNumbers(integer_of(jwk["x"]), integer_of(jwk["y"]), ec.SECP256R1())
+        self._key = ec.EllipticCurvePrivateNumbers(integer_of(jwk["d"]), public).private_key()
+        shown = {name: jwk[name] for name in ("kty", "crv", "x", "y")}
+        self._header = base64url(compact({"typ": "dpop+jwt", "alg": "ES256", "jwk": shown}))
+
+    def prove(self, claims: dict[str, object]) -> str:
+        """A signed proof with these claims and a fresh `jti`. The signature is r and s, 32 bytes each."""
+        payload = base64url(compact({"jti": secrets.token_urlsafe(12), **claims}))
+        signed = f"{self._header}.{payload}"
+        r, s = decode_dss_signature(self._key.sign(signed.encode(), ES256))
+        return f"{signed}.{base64url(r.to_bytes(32) + s.to_bytes(32))}"
+
+
+def compact(value: dict[str, object]) -> bytes:
+    return json.dumps(value, separators=(",", ":")).encode()
+
+
+def proof_claims(method: str, url: str, token: str | None, nonce: str | None) -> dict[str, object]:
+    claims: dict[str, object] = {"htm": method, "htu": url, "iat": int(time.time())}
+    if token:
+        claims["ath"] = base64url(hashlib.sha256(token.encode()).digest())
+    if nonce:
+        claims["nonce"] = nonce
+    return claims
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """The folder that `mastio enroll --out DIR` wrote."""
+
+    folder: Path
+    name: str
+    base_url: str | None
+    proof_jwk: dict[str, str]
+
+    @classmethod
+    def read(cls, folder: Path) -> Identity:
+        try:
+            agent = json.loads((folder / "agent.json").read_text())
+            jwk = json.loads((folder / "dpop.jwk").read_text())
+        except (OSError, json.JSONDecodeError) as error:
+            message = f"The identity folder cannot be read: {error}."
+            raise CannotRun(message, "Give --identity DIR as written by `mastio enroll`.") from error
+        return cls(folder, agent["name"], agent.get("base_url"), jwk)
+
+
+class Agent:
+    """Calls as the agent, over its client certificate and with a proof each."""
+
+    def __init__(self, identity: Identity, base_url: str, ca_file: Path) -> None:
+        self.base_url = base_url
+        self._identity = identity
+        self._key = ProofKey(identity.proof_jwk)
+        context = client_context(identity.folder, ca_file)
+        self._client = httpx.Client(verify=context, timeout=10, trust_env=False)
+        self._nonce: str | None = None
+        self.token: str | None = None
+
+    def mint(self) -> str:
+        """A new access token from the token endpoint, bound to the DPoP key."""
+        form = {"grant_type": "client_credentials", "client_id": self._identity.name}
+        reply = self._answered(TOKEN_PATH, data=form)
+        if reply.status_code != 200:
+            message = f"No token: the appliance answered {reply.status_code} {reply.text[:200]}."
+            raise CannotRun(message, "Is the agent active, and its certificate still valid?")
+        token: str = reply.json()["access_token"]
+        self.token = token
+        return token
+
+    def call(self, path: str, content: bytes, headers: dict[str, str]) -> httpx.Response:
+        return self._answered(path, content=content, headers=self._with_token(headers))
+
+    def newest_nonce(self, path: str, content: bytes, headers: dict[str, str]) -> str:
+        """The nonce of this moment: a proof without one is refused, and the refusal carries it."""
+        self._nonce = None
+        self._send(path, content=content, headers=self._with_token(headers))
+        if self._nonce is None:
+            raise CannotRun("The appliance gave no DPoP-Nonce.", "Is it a Mastio appliance?")
+        return self._nonce
+
+    def _with_token(self, headers: dict[str, str]) -> dict[str, str]:
+        return {**headers, "Authorization": f"DPoP {self.token}"}
+
+    def _answered(self, path: str, **request: Any) -> httpx.Response:
+        reply = self._send(path, **request)
+        challenged = reply.status_code in (400, 401) and "use_dpop_nonce" in reply.text + str(reply.headers)
+        return self._send(path, **request) if challenged else reply
+
+    def _send(self, path: str, **request: Any) -> httpx.Response:
+        bound_to = None if path == TOKEN_PATH else self.token
+        proof = self._key.prove(proof_claims("POST", self.base_url + path, bound_to, self._nonce))
+        headers = {**request.pop("headers", {}), "DPoP": proof}
+        try:
+            reply = self._client.post(self.base_url + path, headers=headers, **request)
+        except httpx.TransportError as error:
+            message = f"The appliance at {self.base_url} cannot be reached: {error}."
+            raise CannotRun(message, "Is it up, and are --base-url and --ca right?") from error
+        self._nonce = reply.headers.get("DPoP-Nonce", self._nonce)
+        return reply
+
+
+def client_context(folder: Path, ca_file: Path) -> ssl.SSLContext:
+    """TLS that trusts the appliance's CA only and presents the agent's leaf with its chain."""
+    context = ssl.create_default_context(cafile=str(ca_file))
+    with tempfile.NamedTemporaryFile("w", suffix=".pem") as chain:
+        chain.write((folder / "agent.crt").read_text() + (folder / "chain.pem").read_text())
+        chain.flush()
+        context.load_cert_chain(chain.name, folder / "agent.key")
+    return context
+
+
+# ---------------------------------------------------------------------------------------- many proofs at once
+
+
+def sign_many(count: int, jwk: dict[str, str], claims: dict[str, object]) -> bytes:
+    key = ProofKey(jwk)
+    return "".join(key.prove(claims) for _ in range(count)).encode()
+
+
+def use_every_core() -> None:
+    os.sched_setaffinity(0, range(os.cpu_count() or 1))
+
+
+def presign(file: Path, count: int, jwk: dict[str, str], claims: dict[str, object]) -> int:
+    """Write `count` proofs of equal length into the file, signed on all cores; gives that length."""
+    tasks = [min(PROOFS_PER_TASK, count - start) for start in range(0, count, PROOFS_PER_TASK)]
+    with ProcessPoolExecutor(os.cpu_count(), initializer=use_every_core) as pool:
+        written = write_all(file, pool.map(partial(sign_many, jwk=jwk, claims=claims), tasks))
+    length, rest = divmod(written, count)
+    if rest:
+        raise AssertionError("proofs of one key, URL, token and nonce have one length")
+    return length
+
+
+def write_all(file: Path, parts: Iterable[bytes]) -> int:
+    with file.open("wb") as out:
+        return sum(out.write(part) for part in parts)
+
+
+def raw_verifications_per_second(seconds: float, core: int | None) -> float:
+    """How often one core verifies a P-256 signature when it does nothing else: the yardstick of the run."""
+    bound_to = os.sched_getaffinity(0)
+    if core is not None:
+        os.sched_setaffinity(0, {core})
+    try:
+        return verify_for(seconds)
+    finally:
+        os.sched_setaffinity(0, bound_to)
+
+
+def verify_for(seconds: float) -> float:
+    key = ec.generate_private_key(ec.SECP256R1())
+    signature, data = key.sign(b"x" * 400, ES256), b"x" * 400
+    public, done = key.public_key(), 0
+    started = time.perf_counter()
+    while (elapsed := time.perf_counter() - started) < seconds:
+        for _ in range(100):
+            public.verify(signature, data, ES256)
+        done += 100
+    return done / elapsed

@@ -1,0 +1,52 @@
+// DPoP proofs (RFC 9449, section 4.2): one JWS for each request, signed by the agent's own P-256 key.
+// Used by lib/mastio.js; knows nothing of the appliance. Times are in seconds since the epoch.
+
+import encoding from 'k6/encoding';
+import { sha256 } from 'k6/crypto';
+
+const ES256 = { name: 'ECDSA', namedCurve: 'P-256', hash: { name: 'SHA-256' } };
+
+const base64url = (data) => encoding.b64encode(data, 'rawurl');
+
+function asBytes(text) {
+  // Everything signed here is ASCII, so one character is one byte.
+  const bytes = new Uint8Array(text.length);
+  for (let place = 0; place < text.length; place += 1) {
+    bytes[place] = text.charCodeAt(place);
+  }
+  return bytes;
+}
+
+export class ProofKey {
+  constructor(jwk) {
+    if (jwk.kty !== 'EC' || jwk.crv !== 'P-256') {
+      throw new Error(`the generator signs with P-256 keys only, and dpop.jwk is ${jwk.kty} ${jwk.crv}`);
+    }
+    this.jwk = jwk;
+    this.key = null;
+    const { kty, crv, x, y } = jwk;
+    this.header = base64url(JSON.stringify({ typ: 'dpop+jwt', alg: 'ES256', jwk: { kty, crv, x, y } }));
+  }
+
+  // A proof that has never been used, for this method and URL (without query). `token` and `nonce` may be absent.
+  async prove(method, url, token, nonce) {
+    if (this.key === null) {
+      this.key = await crypto.subtle.importKey('jwk', this.jwk, ES256, false, ['sign']);
+    }
+    const claims = {
+      jti: crypto.randomUUID(),
+      htm: method,
+      htu: url,
+      iat: Math.floor(Date.now() / 1000),
+    };
+    if (token) {
+      claims.ath = sha256(token, 'base64rawurl');
+    }
+    if (nonce) {
+      claims.nonce = nonce;
+    }
+    const input = `${this.header}.${base64url(JSON.stringify(claims))}`;
+    const signature = await crypto.subtle.sign(ES256, this.key, asBytes(input));
+    return `${input}.${base64url(signature)}`;
+  }
+}
