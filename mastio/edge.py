@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import hmac
 import os
+import pwd
 import re
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from string import Template
 
@@ -103,7 +104,7 @@ def _values(settings: Settings, data: Path, secret: bytes, nginx_version: str) -
         "logs": str(data / "logs"),
         "servers": "\n".join(f"    server {address} max_fails=0;" for address in app_addresses(settings, data)),
         "secret": secret.decode("ascii"),
-        "dialects": _render_dialects(),
+        "user": f"user {pwd.getpwuid(os.geteuid()).pw_name};" if os.geteuid() == 0 else "",
         "http2_listen": "" if modern else " http2",
         "http2_directive": "    http2 on;" if modern else "",
     }
@@ -131,41 +132,33 @@ def _render_location(path: str, rows: list[Route]) -> str:
     return head + " {\n" + "\n".join(lines) + "\n}\n"
 
 
-def _bodies(status: str) -> dict[str, str]:
-    code, message = ERRORS[status]
-    error = MastioError(message, code=code)
-    return {"problem": encode_problem(error, "").decode(), "openai": encode_openai(error).decode()}
-
-
-def _render_dialects() -> str:
-    """Maps from the path to the body and type of each error of nginx's own."""
-    paths = [
-        "    ~^/v1/(admin|enrollments|agents|audit)(/|$) {problem};",
-        "    ~^/v1/ {openai};",
-        "    default {problem};",
-    ]
-    blocks = [_map("$mastio_error_type", paths, {"problem": "application/problem+json", "openai": "application/json"})]
-    blocks += [_map(f"$mastio_error_{status}", paths, _bodies(status)) for status in ERRORS]
-    return "\n".join(blocks)
-
-
-def _map(variable: str, paths: list[str], values: dict[str, str]) -> str:
-    quoted = {dialect: "'" + text.replace("'", "’") + "'" for dialect, text in values.items()}
-    lines = [line.replace("{problem}", quoted["problem"]).replace("{openai}", quoted["openai"]) for line in paths]
-    return f"map $uri {variable} {{\n" + "\n".join(lines) + "\n}"
-
-
 def _render_errors() -> str:
+    """nginx's own errors, as a page of fixed bodies for each dialect; `$mastio_dialect` is mapped from the path."""
     lines = []
     for status, (code, message) in ERRORS.items():
-        answered = MastioError(message, code=code).status
-        lines.append(f"error_page {status} ={answered} /.edge/{status};")
-        retry = "    add_header Retry-After 1 always;\n" if answered in (429, 503) else ""
-        lines.append(
-            f"location = /.edge/{status} {{\n    internal;\n    default_type $mastio_error_type;\n{retry}"
-            f"    add_header Cache-Control no-store always;\n    return {answered} $mastio_error_{status};\n}}"
-        )
+        error = MastioError(message, code=code)
+        lines.append(f"error_page {status} ={error.status} /.edge/$mastio_dialect/{status};")
+        for dialect, (content_type, encode) in DIALECTS.items():
+            body = encode(error).replace("'", "\u2019")
+            lines += [f"location = /.edge/{dialect}/{status} {{", "    internal;", f"    default_type {content_type};"]
+            if error.status in (429, 503):
+                lines.append("    add_header Retry-After 1 always;")
+            lines += ["    add_header Cache-Control no-store always;", f"    return {error.status} '{body}';", "}"]
     return "\n".join(lines) + "\n"
+
+
+def _encode_problem(error: MastioError) -> str:
+    return encode_problem(error, "").decode()
+
+
+def _encode_openai(error: MastioError) -> str:
+    return encode_openai(error).decode()
+
+
+DIALECTS: dict[str, tuple[str, Callable[[MastioError], str]]] = {
+    "problem": ("application/problem+json", _encode_problem),
+    "openai": ("application/json", _encode_openai),
+}
 
 
 def _write(file: Path, text: str, mode: int) -> None:

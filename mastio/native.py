@@ -245,7 +245,7 @@ def _print_welcome(data: Path, known: dict[str, str], *, already: bool) -> None:
 First call: add a provider, enrol an agent, ask something.
 
   M={mastio}
-  $M providers add --data {data} --name openai --base-url https://api.openai.com/v1 --api-key-file KEYFILE
+  $M providers add --data {data} openai --base-url https://api.openai.com/v1 --api-key-from KEYFILE
   T=$($M enrollments token --data {data} --name my-agent)
   $M enroll --url {url} --ca {ca} --name my-agent --token "$T" --out ./my-agent
   $M chat --identity ./my-agent --model openai/gpt-4o-mini "Hello"

@@ -11,6 +11,7 @@ import ctypes
 import fcntl
 import json
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -69,6 +70,7 @@ class Supervisor:
         self._take_lock()
         plan = self._prepare()
         self._clear_metrics()
+        _raise_descriptors()
         signal.signal(signal.SIGTERM, self._stop)
         signal.signal(signal.SIGINT, self._stop)
         self._write_pid("supervisor", os.getpid())
@@ -222,6 +224,12 @@ def _die_with_parent(stop_signal: signal.Signals) -> Callable[[], None]:
             os._exit(1)
 
     return ask
+
+
+def _raise_descriptors() -> None:
+    """As many open files as this process may have; workers and edge inherit it."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def _say(text: str) -> None:

@@ -43,7 +43,9 @@ class StrictRoute(APIRoute):
 
         async def strict(request: Request) -> Response:
             raw = await request.body()
-            return await handler(StrictRequest(request, raw, _parse(request, raw)))
+            response = await handler(StrictRequest(request, raw, _parse(request, raw)))
+            response.headers.setdefault("Cache-Control", "no-store")
+            return response
 
         return strict
 

@@ -134,7 +134,7 @@ class PostgresReader:
                 max_cached_statement_lifetime=0,
                 server_settings=session,
             )
-        except ValueError as error:
+        except (ValueError, OverflowError) as error:
             raise ConfigurationError(
                 "The database URL of the audit log cannot be used.", "Write postgresql+asyncpg://user@host:port/name."
             ) from error

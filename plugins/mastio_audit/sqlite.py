@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import logging
 import os
 import statistics
@@ -38,6 +39,7 @@ SLOW_COMMIT = 0.05  # seconds
 INLINE_PATIENCE = 0.02  # seconds to wait for another's lock in the event loop
 PATIENCE = 3.0  # the same in the thread
 _PROBES = 9
+_FULL = "the disk of the audit database is full"
 _IMMUTABLE = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
 
 _SCHEMA = """
@@ -220,7 +222,8 @@ class SqliteStore(SqliteReader):
         except apsw.Error as error:
             raise _store_error(error) from error
         except OSError as error:
-            raise StoreError(f"the audit database cannot be opened ({error.strerror})") from error
+            full = error.errno == errno.ENOSPC
+            raise StoreError(_FULL if full else f"the audit database cannot be opened ({error.strerror})") from error
 
     def _prepare(self, connection: apsw.Connection) -> None:
         """Durable mode, tables, and everything out of the WAL: see the module's last paragraph."""
@@ -305,7 +308,7 @@ def _store_error(error: apsw.Error) -> StoreError:
     if isinstance(error, apsw.CorruptError | apsw.NotADBError):
         return DamageError("the audit database is damaged")
     if isinstance(error, apsw.FullError):
-        return StoreError("the disk of the audit database is full")
+        return StoreError(_FULL)
     if isinstance(error, apsw.BusyError):
         return StoreError("another process holds a lock on the audit database")
     return StoreError(f"the audit database failed ({type(error).__name__})")

@@ -75,6 +75,10 @@ async def _verify(reader: LogReader, verifier: Verifier, progress: Progress) -> 
             verifier.add(seq, entry)
         start = rows[-1][0] + 1
         progress(verifier.head.size, size)
+    if extent.head is not None and extent.head.last_hash != verifier.head.last_hash:
+        # whether the last entry or the head was altered: an entry after it, if there is one, knows
+        for seq, entry in await reader.read(size, 1):
+            verifier.add(seq, entry)
     verifier.finish(extent.head)
     _verify_end(verifier.head.size, await reader.extent())
 

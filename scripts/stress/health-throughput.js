@@ -2,7 +2,7 @@
 //
 // 0 to 50 callers in 30 s, 50 for 120 s, 50 to 100 in 60 s, down to 0 in 30 s; another load: see lib/mastio.js.
 // TARGET_URL measures something else in the same way, for instance a bare server as the generator's own ceiling.
-// The generator does as little as it can: what the body says is looked at once, before the load; then only statuses.
+// The generator does as little as it can: the body is looked at once, before the load; then only statuses.
 
 import http from 'k6/http';
 import { baseUrl, options as optionsOf } from './lib/mastio.js';

@@ -7,7 +7,7 @@
 
 import http from 'k6/http';
 import exec from 'k6/execution';
-import { Agent, exchange, options as optionsOf } from './lib/mastio.js';
+import { Agent, exchange, openAgent, options as optionsOf } from './lib/mastio.js';
 import { body, dialectName, headers, isRight, path } from './lib/llm.js';
 import { summarize } from './lib/summary.js';
 
@@ -24,17 +24,20 @@ export const options = optionsOf(
 
 let agent = null;
 
-async function call(content) {
+async function call(content, opened) {
   if (direct) {
     return http.post(direct + path, content, { headers, tags: { name: path } });
   }
-  agent = agent || new Agent();
+  agent = agent || new Agent(opened);
   return agent.call('POST', path, content, headers);
 }
 
-export default async function () {
+export const setup = direct ? () => null : openAgent;
+
+export default async function (opened) {
   const content = body(`${exec.vu.idInTest}-${exec.vu.iterationInInstance}`);
-  await exchange(() => call(content), isRight);
+  await exchange(() => call(content, opened), isRight);
 }
 
-export const handleSummary = summarize(`${dialectName} chat ${direct ? 'at the stub itself' : 'through the edge'}: how fast?`);
+const where = direct ? 'at the stub itself' : 'through the edge';
+export const handleSummary = summarize(`${dialectName} chat ${where}: how fast?`);

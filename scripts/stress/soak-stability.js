@@ -7,10 +7,11 @@
 import http from 'k6/http';
 import exec from 'k6/execution';
 import { sleep } from 'k6';
-import { Agent, baseUrl, countExchange, exchange, options as optionsOf } from './lib/mastio.js';
+import { Agent, baseUrl, countExchange, exchange, openAgent, options as optionsOf } from './lib/mastio.js';
 import { body, headers, isRight, path } from './lib/llm.js';
 import { summarize } from './lib/summary.js';
 
+const onlyHealth = __ENV.WORK === 'health';
 const pause = Number(__ENV.PAUSE || 0.25);
 
 export const options = optionsOf(
@@ -24,8 +25,8 @@ export const options = optionsOf(
 
 let agent = null;
 
-async function chat() {
-  agent = agent || new Agent();
+async function chat(opened) {
+  agent = agent || new Agent(opened);
   const content = body(`${exec.vu.idInTest}-${exec.vu.iterationInInstance}`);
   await exchange(() => agent.call('POST', path, content, headers), isRight);
 }
@@ -35,8 +36,10 @@ function health() {
   countExchange(response, response.status === 200);
 }
 
-export default async function () {
-  await (__ENV.WORK === 'health' ? health() : chat());
+export const setup = onlyHealth ? () => null : openAgent;
+
+export default async function (opened) {
+  await (onlyHealth ? health() : chat(opened));
   sleep(pause);
 }
 

@@ -14,8 +14,6 @@ import { sleep } from 'k6';
 import { Counter, Rate, Trend } from 'k6/metrics';
 import { ProofKey } from './dpop.js';
 
-const RENEW_BEFORE_MS = 30_000;
-
 const nonceChallenges = new Counter('dpop_nonce_challenges');
 const tokensMinted = new Counter('tokens_minted');
 const exchangesAnswered = new Counter('exchanges_answered');
@@ -24,7 +22,8 @@ const exchangeDuration = new Trend('exchange_duration', true);
 
 const identity = __ENV.IDENTITY ? readIdentity(__ENV.IDENTITY) : null;
 
-export const baseUrl = (__ENV.BASE_URL || (identity && identity.baseUrl) || 'https://localhost:9443').replace(/\/$/, '');
+const givenUrl = __ENV.BASE_URL || (identity && identity.baseUrl) || 'https://localhost:9443';
+export const baseUrl = givenUrl.replace(/\/$/, '');
 
 function readIdentity(folder) {
   const agent = JSON.parse(open(`${folder}/agent.json`));
@@ -47,8 +46,8 @@ function parseStages(text) {
 function loadFrom(own) {
   const duration = __ENV.DURATION || own.duration || '30s';
   if (__ENV.RATE) {
-    const vus = Number(__ENV.VUS || 50);
-    return { executor: 'constant-arrival-rate', rate: Number(__ENV.RATE), timeUnit: '1s', duration, preAllocatedVUs: vus };
+    const preAllocatedVUs = Number(__ENV.VUS || 50);
+    return { executor: 'constant-arrival-rate', rate: Number(__ENV.RATE), duration, preAllocatedVUs };
   }
   if (__ENV.STAGES || (own.stages && !__ENV.VUS && !__ENV.DURATION)) {
     const stages = __ENV.STAGES ? parseStages(__ENV.STAGES) : own.stages;
@@ -81,16 +80,27 @@ function isNonceChallenge(response) {
   return response.status === 401 && (headerOf(response, 'Www-Authenticate') || '').includes('use_dpop_nonce');
 }
 
-// One virtual user's session: its token, and the newest nonce it was given.
+// What `setup` hands to every virtual user, so that the load does not begin with each of them getting a token.
+export async function openAgent() {
+  const agent = new Agent();
+  await agent.mint();
+  const { token, nonce, expiresAt, lifetime } = agent;
+  return { token, nonce, expiresAt, lifetime };
+}
+
+// One virtual user as the agent: its token, and the newest nonce it was given.
 export class Agent {
-  constructor() {
+  constructor({ token = null, nonce = null, expiresAt = 0, lifetime = 0 } = {}) {
     if (identity === null) {
       throw new Error('this scenario acts as an agent: set IDENTITY to a folder written by `mastio enroll`');
     }
     this.key = new ProofKey(identity.proofKey);
-    this.nonce = null;
-    this.token = null;
-    this.renewAt = 0;
+    this.token = token;
+    this.nonce = nonce;
+    this.expiresAt = expiresAt;
+    this.lifetime = lifetime;
+    // In the last tenth to third of the token's life, so that not all renew it at once.
+    this.restLeft = (1 + 2 * Math.random()) / 10;
   }
 
   // A call as the agent. Repeated once, with the nonce it carries, when the answer is `use_dpop_nonce`.
@@ -100,7 +110,7 @@ export class Agent {
   }
 
   async currentToken() {
-    if (this.token === null || Date.now() >= this.renewAt) {
+    if (this.token === null || Date.now() >= this.expiresAt - this.restLeft * this.lifetime) {
       await this.mint();
     }
     return this.token;
@@ -114,7 +124,8 @@ export class Agent {
     }
     const { access_token: token, expires_in: seconds } = response.json();
     this.token = token;
-    this.renewAt = Date.now() + Math.max(seconds * 1000 - RENEW_BEFORE_MS, seconds * 500);
+    this.lifetime = seconds * 1000;
+    this.expiresAt = Date.now() + this.lifetime;
     tokensMinted.add(1);
   }
 
@@ -130,7 +141,8 @@ export class Agent {
   async sendOnce(method, path, body, headers, token) {
     const url = baseUrl + path;
     const proof = await this.key.prove(method, url.split('?')[0], token, this.nonce);
-    const response = http.request(method, url, body, { headers: { ...headers, DPoP: proof }, tags: { name: path } });
+    const parameters = { headers: { ...headers, DPoP: proof }, tags: { name: path } };
+    const response = http.request(method, url, body, parameters);
     this.nonce = headerOf(response, 'Dpop-Nonce') || this.nonce;
     return response;
   }

@@ -179,11 +179,16 @@ class Place:
         self.tamper("UPDATE entries SET entry = $1 WHERE seq = $2", entry, seq)
 
 
+@pytest.fixture
+def sqlite_place(tmp_path: Path) -> Place:
+    return Place("sqlite", tmp_path, "sqlite+aiosqlite:///unused")
+
+
 @pytest.fixture(params=["sqlite", "postgresql"])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+def place(request: pytest.FixtureRequest, tmp_path: Path, sqlite_place: Place) -> Place:
     """An empty log, once for each kind of store."""
     if request.param == "sqlite":
-        return Place("sqlite", tmp_path, "sqlite+aiosqlite:///unused")
+        return sqlite_place
     cluster: Cluster = request.getfixturevalue("cluster")
     return Place("postgresql", tmp_path, cluster.create())
 

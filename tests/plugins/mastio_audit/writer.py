@@ -2,7 +2,8 @@
 
     python writer.py ADDRESS OWNER WRITERS [COUNT]
 
-ADDRESS is a data folder or a PostgreSQL URL. Without COUNT it goes on until it is killed.
+ADDRESS is a data folder or a PostgreSQL URL. Each writer makes COUNT exchanges, or goes on until it is killed; those
+that were refused are printed and do not count.
 """
 
 from __future__ import annotations
@@ -18,16 +19,31 @@ from mastio_audit.sequencer import Sequencer
 from mastio_audit.sqlite import SqliteStore
 from mastio_audit.store import AuditStore
 
+from mastio.errors import AuditError
 from mastio.exchange import Entry, Phase
 
 PHASES: tuple[Phase, ...] = ("intent", "outcome")
 
 
 async def write(sequencer: Sequencer, name: str, count: int | None) -> None:
-    for number in itertools.count() if count is None else range(count):
-        for phase in PHASES:
-            index = await sequencer.record(Entry(id=f"{name}-{number}", phase=phase, kind="test"))
-            print(index, phase, f"{name}-{number}", flush=True)
+    made = 0
+    for number in itertools.count():
+        if made == count:
+            return
+        try:
+            for phase in PHASES:
+                index = await sequencer.record(Entry(id=f"{name}-{number}", phase=phase, kind="test"))
+                print_line(f"{index} {phase} {name}-{number}")
+        except AuditError:
+            print_line(f"refused {time.time()} {name}-{number}")
+            await asyncio.sleep(0.02)
+        else:
+            made += 1
+
+
+def print_line(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
 
 
 async def main(address: str, owner: str, writers: int, count: int | None) -> None:

@@ -1,0 +1,42 @@
+"""An agent's identity on disk, as `mastio enroll` wrote it.
+
+Files: `agent.key agent.crt chain.pem dpop.jwk agent.json ca.crt`.
+"""
+
+from __future__ import annotations
+
+import json
+import ssl
+from dataclasses import dataclass
+from pathlib import Path
+
+from mastio.client.proofs import PrivateKey, parse_private_jwk
+from mastio.errors import ConfigurationError
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who the agent is and where its appliance is. `dpop_key` signs proofs and client assertions."""
+
+    folder: Path
+    name: str
+    base_url: str
+    ca_file: Path
+    dpop_key: PrivateKey
+
+    @classmethod
+    def load(cls, folder: Path) -> Identity:
+        """Raises `ConfigurationError` when the folder is not an identity."""
+        try:
+            known = json.loads((folder / "agent.json").read_text("utf-8"))
+            dpop_key = parse_private_jwk(json.loads((folder / "dpop.jwk").read_text("utf-8")))
+            return cls(folder, known["name"], known["base_url"].rstrip("/"), folder / known["ca_file"], dpop_key)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise ConfigurationError(f"{folder} is not an agent's identity.", "Make one with mastio enroll.") from error
+
+    def tls(self, *, certificate: bool) -> ssl.SSLContext:
+        """A context that trusts the appliance's authority and, if asked, shows the agent's certificate."""
+        context = ssl.create_default_context(cafile=str(self.ca_file))
+        if certificate:
+            context.load_cert_chain(self.folder / "agent.crt", self.folder / "agent.key")
+        return context

@@ -1,0 +1,116 @@
+"""The arrows of docs/architecture.md hold: who may import whom, no import inside a function, no undeclared broad except."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+CORE = sorted((ROOT / "mastio").rglob("*.py"))
+PLUGINS = sorted((ROOT / "plugins").rglob("*.py"))
+
+PLUGIN_MAY = {
+    "mastio", "mastio.errors", "mastio.exchange", "mastio.hooks", "mastio.jose", "mastio.services",
+    "mastio.strictjson", "mastio.target", "mastio.store.base", "mastio.pki.certificates",
+}  # fmt: skip
+"""What a plugin may import of the core: the contract, the Protocols and the pure rooms. Never another plugin."""
+
+PURE = [
+    "mastio/exchange.py", "mastio/errors.py", "mastio/identity.py", "mastio/jose.py", "mastio/strictjson.py",
+    "mastio/target.py", "mastio/problem.py", "mastio/routes.py", "mastio/pki/certificates.py",
+    "plugins/mastio_dpop/proof.py", "plugins/mastio_token/access.py", "plugins/mastio_policy/rules.py",
+    "plugins/mastio_llm/sse.py", "plugins/mastio_audit/chain.py",
+]  # fmt: skip
+EFFECTS = {
+    "asyncio",
+    "socket",
+    "subprocess",
+    "time",
+    "os",
+    "pathlib",
+    "fastapi",
+    "starlette",
+    "sqlalchemy",
+    "pyreqwest",
+    "httpx",
+}
+
+BROAD = {"mastio/pipeline.py": 2, "plugins/mastio_llm/chat.py": 1}
+"""Broad excepts and how many: the pipeline's outer boundary and its plugin call; closing an upstream before re-raising."""
+
+ROOTS = {"mastio.app", "mastio.worker", "mastio.prepare", "mastio.native", "mastio.demo"}
+"""Composition roots: nothing but another root, or the command line, imports them."""
+
+
+def module_of(file: Path) -> str:
+    relative = file.relative_to(ROOT / "plugins" if "plugins" in file.parts else ROOT)
+    parts = relative.with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imports_of(file: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+
+
+@pytest.mark.parametrize("file", PLUGINS, ids=module_of)
+def test_a_plugin_imports_the_contract_and_nothing_else_of_ours(file: Path) -> None:
+    own = module_of(file).split(".")[0]
+    for name in imports_of(file):
+        if name.split(".")[0] == "mastio":
+            assert name in PLUGIN_MAY, f"{file.name} imports {name}"
+        if name.startswith("mastio_"):
+            assert name.split(".")[0] == own, f"{file.name} imports another plugin: {name}"
+
+
+@pytest.mark.parametrize("file", CORE, ids=module_of)
+def test_the_core_never_imports_a_plugin(file: Path) -> None:
+    if file.parent.name == "cli":  # the verbs stand outside and may show what a plugin offers
+        return
+    assert not [name for name in imports_of(file) if name.startswith("mastio_")]
+
+
+@pytest.mark.parametrize("file", CORE, ids=module_of)
+def test_nothing_imports_a_composition_root(file: Path) -> None:
+    if module_of(file) in ROOTS or file.parent.name == "cli":
+        return
+    assert not ROOTS & set(imports_of(file))
+
+
+def test_errors_and_exchange_stand_alone() -> None:
+    allowed = {"mastio/errors.py": set(), "mastio/exchange.py": {"mastio.errors"}}
+    for path, names in allowed.items():
+        assert {name for name in imports_of(ROOT / path) if name.startswith("mastio")} <= names
+
+
+@pytest.mark.parametrize("path", PURE)
+def test_the_deciding_code_is_pure(path: str) -> None:
+    assert not EFFECTS & {name.split(".")[0] for name in imports_of(ROOT / path)}
+
+
+@pytest.mark.parametrize("file", [*CORE, *PLUGINS], ids=module_of)
+def test_no_import_inside_a_function(file: Path) -> None:
+    for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            inner = [x for statement in node.body for x in ast.walk(statement)]
+            assert not [x for x in inner if isinstance(x, ast.Import | ast.ImportFrom)], f"{file.name}: {node.name}"
+
+
+@pytest.mark.parametrize("file", [*CORE, *PLUGINS], ids=module_of)
+def test_broad_except_only_where_it_is_declared(file: Path) -> None:
+    count = 0
+    for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+        if isinstance(node, ast.ExceptHandler):
+            count += node.type is None or ast.unparse(node.type) in ("Exception", "BaseException")
+    assert count == BROAD.get(file.relative_to(ROOT).as_posix(), 0)
+
+
+@pytest.mark.parametrize("file", [*CORE, *PLUGINS], ids=module_of)
+def test_every_module_says_what_it_is(file: Path) -> None:
+    assert ast.get_docstring(ast.parse(file.read_text("utf-8")))
