@@ -1,41 +1,86 @@
 """The only way out of the appliance: pools of connections to described base URLs.
 
-Names are resolved here, every answer is judged (`mastio.target`), and the connection goes to the judged address with
+Names are resolved here, every answer is judged (`mastio.target`), and the connection goes to a judged address with
 the name kept for SNI and Host. No redirect is followed, no proxy taken from the environment, nothing decompressed.
+Leaving a request early closes its connection at once, so that the upstream stops working for a caller who has gone.
 """
 
 from __future__ import annotations
 
 import asyncio
 import socket
-import time
+import ssl
 from collections.abc import AsyncIterator, Mapping
-from datetime import timedelta
 from ipaddress import ip_address
 from types import TracebackType
 
-from pyreqwest.client import Client, ClientBuilder
-from pyreqwest.exceptions import BuilderError, ConnectError, PyreqwestError, RequestTimeoutError
-from pyreqwest.request import StreamRequest
-from pyreqwest.response import Response
+import aiohttp
+from aiohttp.abc import AbstractResolver, ResolveResult
+from yarl import URL
 
 from mastio.errors import DispatchError, UpstreamTimeout
 from mastio.target import Address, Network, Target, TargetError, parse_base_url, parse_networks, verify_addresses
 
-RESOLVE_EVERY = 30.0
+RESOLVE_EVERY = 30
 """Seconds after which a name is resolved and judged again."""
 
 RESOLVE_WITHIN = 5.0
+KEEP_ALIVE = 60.0
 DEFAULT_TIMEOUTS: Mapping[str, float] = {"connect": 10.0, "read": 300.0, "total": 900.0}
+
+
+class ForbiddenAddress(OSError):
+    """A name leads to an address that is neither public nor allowed."""
+
+
+class JudgingResolver(AbstractResolver):
+    """Resolves by the system, within a time limit, and judges all answers before any is used."""
+
+    def __init__(self, allowed: tuple[Network, ...]) -> None:
+        self._allowed = allowed
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
+    ) -> list[ResolveResult]:
+        """Raises `ForbiddenAddress`, or `OSError` when the name cannot be resolved in time."""
+        loop = asyncio.get_running_loop()
+        async with asyncio.timeout(RESOLVE_WITHIN):
+            found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_ADDRCONFIG)
+        addresses = [(ip_address(answer[4][0]), answer) for answer in found]
+        judge([address for address, _ in addresses], self._allowed)
+        return [
+            ResolveResult(
+                hostname=host,
+                host=str(address),
+                port=port,
+                family=answer[0],
+                proto=answer[2],
+                flags=socket.AI_NUMERICHOST,
+            )
+            for address, answer in addresses
+        ]
+
+    async def close(self) -> None:
+        """Nothing is held."""
+
+
+def judge(addresses: list[Address], allowed: tuple[Network, ...]) -> None:
+    """Raises `ForbiddenAddress` unless every one of them may be connected to."""
+    try:
+        verify_addresses(addresses, allowed)
+    except TargetError as error:
+        raise ForbiddenAddress(str(error)) from error
 
 
 class PooledReply:
     """An upstream's reply as `services.UpstreamReply` promises it."""
 
-    def __init__(self, response: Response) -> None:
+    __slots__ = ("_response", "headers", "status")
+
+    def __init__(self, response: aiohttp.ClientResponse) -> None:
         self._response = response
         self.status = response.status
-        self.headers = [(k.encode("latin-1"), v.encode("latin-1")) for k, v in response.headers.items()]
+        self.headers = [(name.lower(), value) for name, value in response.raw_headers]
 
     async def read(self, limit: int) -> bytes:
         pieces = []
@@ -48,23 +93,19 @@ class PooledReply:
         return b"".join(pieces)
 
     async def chunks(self) -> AsyncIterator[bytes]:
-        reader = self._response.body_reader
-        while True:
-            try:
-                piece = await reader.read_chunk()
-            except RequestTimeoutError as error:
-                raise UpstreamTimeout("The upstream stopped answering.") from error
-            except PyreqwestError as error:
-                raise DispatchError("The upstream broke off its reply.") from error
-            if piece is None:
-                return
-            yield bytes(piece)
+        try:
+            async for piece in self._response.content.iter_any():
+                yield piece
+        except TimeoutError as error:
+            raise UpstreamTimeout("The upstream stopped answering.") from error
+        except (aiohttp.ClientError, OSError) as error:
+            raise DispatchError("The upstream broke off its reply.") from error
 
 
 class Sending:
-    """One request under way. Leaving the context drops the connection unless the reply was read to its end."""
+    """One request under way. Leaving the context closes the connection unless the reply was read to its end."""
 
-    __slots__ = ("_body", "_headers", "_method", "_path", "_pool", "_request")
+    __slots__ = ("_body", "_headers", "_method", "_path", "_pool", "_response")
 
     def __init__(self, pool: Pool, method: str, path: str, headers: list[tuple[str, str]], body: bytes) -> None:
         self._pool = pool
@@ -72,111 +113,99 @@ class Sending:
         self._path = path
         self._headers = headers
         self._body = body
-        self._request: StreamRequest | None = None
+        self._response: aiohttp.ClientResponse | None = None
 
     async def __aenter__(self) -> PooledReply:
-        client = await self._pool.client()
-        builder = client.request(self._method, self._pool.base_url + self._path).headers(self._headers)
         try:
-            self._request = builder.body_bytes(self._body).build_streamed()
-            return PooledReply(await self._request.__aenter__())
-        except ConnectError as error:
+            self._response = await self._pool.request(self._method, self._path, self._headers, self._body)
+        except ForbiddenAddress as error:
+            raise _forbidden() from error
+        except aiohttp.ClientConnectorError as error:
+            if isinstance(error.os_error, ForbiddenAddress):
+                raise _forbidden() from error
             raise DispatchError("The upstream cannot be reached.", code="upstream_unreachable") from error
-        except RequestTimeoutError as error:
+        except TimeoutError as error:
             raise UpstreamTimeout("The upstream did not answer in time.") from error
-        except BuilderError as error:
-            raise DispatchError("The request to the upstream is not a valid one.") from error
-        except PyreqwestError as error:
+        except (aiohttp.ClientError, OSError, ValueError) as error:
             raise DispatchError("The upstream broke off the exchange.") from error
+        return PooledReply(self._response)
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._request is not None:
-            await self._request.__aexit__(kind, error, trace)
+        if self._response is not None:
+            self._response.close()  # hands a connection that was read to its end back to the pool
+
+
+def _forbidden() -> DispatchError:
+    return DispatchError("The upstream's address is not allowed.", code="upstream_forbidden_address")
 
 
 class Pool:
-    """`services.Upstream`: connections to one base URL, re-resolved and re-judged every `RESOLVE_EVERY` seconds."""
+    """`services.Upstream`: connections to one base URL. Opened with the first request."""
 
-    def __init__(self, target: Target, allowed: tuple[Network, ...], timeouts: Mapping[str, float]) -> None:
+    def __init__(
+        self, target: Target, allowed: tuple[Network, ...], timeouts: Mapping[str, float], tls: ssl.SSLContext
+    ) -> None:
         self._target = target
         self._allowed = allowed
         self._timeouts = {**DEFAULT_TIMEOUTS, **timeouts}
+        self._tls = tls
         host = f"[{target.host}]" if ":" in target.host else target.host
-        self.base_url = f"{target.scheme}://{host}:{target.port}{target.path}"
-        self._client: Client | None = None
-        self._address: Address | None = None
-        self._judged_until = 0.0
+        self._base = f"{target.scheme}://{host}:{target.port}{target.path}"
+        self._urls: dict[str, URL] = {}
+        self._session: aiohttp.ClientSession | None = None
 
     def send(self, method: str, path: str, headers: list[tuple[str, str]], body: bytes) -> Sending:
         return Sending(self, method, path, headers, body)
 
-    async def client(self) -> Client:
-        """The client that connects to an address judged good. Raises `DispatchError`."""
-        if self._client is None or time.monotonic() >= self._judged_until:
-            await self._judge()
-        assert self._client is not None
-        return self._client
+    async def request(
+        self, method: str, path: str, headers: list[tuple[str, str]], body: bytes
+    ) -> aiohttp.ClientResponse:
+        if self._session is None:
+            self._session = self._open()
+        url = self._urls.get(path)
+        if url is None:
+            url = self._urls[path] = URL(self._base + path, encoded=True)
+        return await self._session.request(method, url, data=body or None, headers=headers, allow_redirects=False)
 
-    async def _judge(self) -> None:
-        addresses = await self._resolve()
-        try:
-            verify_addresses(addresses, self._allowed)
-        except TargetError as error:
-            self._judged_until = 0.0
-            raise DispatchError("The upstream's address is not allowed.", code="upstream_forbidden_address") from error
-        if self._client is None or self._address not in addresses:
-            self._address = addresses[0]
-            self._client = self._build(self._address)
-        self._judged_until = time.monotonic() + RESOLVE_EVERY
-
-    async def _resolve(self) -> list[Address]:
+    def _open(self) -> aiohttp.ClientSession:
+        """Raises `ForbiddenAddress` where the base URL names an address that is not allowed."""
         if (literal := self._target.address) is not None:
-            return [literal]
-        loop = asyncio.get_running_loop()
-        try:
-            found = await asyncio.wait_for(
-                loop.getaddrinfo(self._target.host, self._target.port, type=socket.SOCK_STREAM), RESOLVE_WITHIN
-            )
-        except (OSError, TimeoutError) as error:
-            raise DispatchError("The upstream's name cannot be resolved.", code="upstream_unreachable") from error
-        return list(dict.fromkeys(ip_address(answer[4][0]) for answer in found))
-
-    def _build(self, address: Address) -> Client:
-        builder = (
-            ClientBuilder()
-            .no_proxy()
-            .follow_redirects(False)
-            .referer(False)
-            .gzip(False)
-            .brotli(False)
-            .zstd(False)
-            .deflate(False)
-            .http1_lower_case_headers()
-            .connect_timeout(timedelta(seconds=self._timeouts["connect"]))
-            .read_timeout(timedelta(seconds=self._timeouts["read"]))
-            .timeout(timedelta(seconds=self._timeouts["total"]))
-            .pool_max_idle_per_host(256)
+            judge([literal], self._allowed)
+        connector = aiohttp.TCPConnector(
+            resolver=JudgingResolver(self._allowed),
+            ttl_dns_cache=RESOLVE_EVERY,
+            ssl=self._tls,
+            limit=0,
+            keepalive_timeout=KEEP_ALIVE,
         )
-        if self._target.address is None:
-            builder = builder.resolve(self._target.host, str(address), self._target.port)
-        return builder.build()
+        return aiohttp.ClientSession(
+            connector=connector,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            auto_decompress=False,
+            trust_env=False,
+            skip_auto_headers=("User-Agent", "Accept", "Accept-Encoding"),
+            timeout=aiohttp.ClientTimeout(
+                total=self._timeouts["total"], sock_connect=self._timeouts["connect"], sock_read=self._timeouts["read"]
+            ),
+        )
 
     async def close(self) -> None:
-        if self._client is not None:
-            await self._client.close()
+        if self._session is not None:
+            await self._session.close()
 
 
 class Pools:
-    """`services.Upstreams`: makes pools and closes them all at the end."""
+    """`services.Upstreams`: makes pools and closes them all at the end. One TLS context serves them all."""
 
     def __init__(self) -> None:
         self._pools: list[Pool] = []
+        self._tls = ssl.create_default_context()
 
     def open(self, base_url: str, allow_addresses: tuple[str, ...], timeouts: Mapping[str, float]) -> Pool:
         """Raises `TargetError` for a base URL or network that is not acceptable."""
-        pool = Pool(parse_base_url(base_url), parse_networks(allow_addresses), timeouts)
+        pool = Pool(parse_base_url(base_url), parse_networks(allow_addresses), timeouts, self._tls)
         self._pools.append(pool)
         return pool
 

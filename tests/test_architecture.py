@@ -1,4 +1,4 @@
-"""The arrows of docs/architecture.md hold: who may import whom, no import inside a function, no undeclared broad except."""
+"""The arrows of docs/architecture.md hold: who may import whom, no import inside a function, few broad excepts."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ EFFECTS = {
 }
 
 BROAD = {"mastio/pipeline.py": 2, "plugins/mastio_llm/chat.py": 1}
-"""Broad excepts and how many: the pipeline's outer boundary and its plugin call; closing an upstream before re-raising."""
+"""How many broad excepts: the pipeline's outer boundary and plugin call; closing an upstream before re-raising."""
 
 ROOTS = {"mastio.app", "mastio.worker", "mastio.prepare", "mastio.native", "mastio.demo"}
 """Composition roots: nothing but another root, or the command line, imports them."""

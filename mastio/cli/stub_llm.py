@@ -31,7 +31,6 @@ BACKLOG = 4096
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.description = "A provider stand-in that speaks OpenAI, Anthropic and Gemini."
     add = parser.add_argument
     add("--port", type=int, metavar="N", help="TCP port; 0 picks a free one and prints it")
     add("--host", default="127.0.0.1", help="address to listen on (%(default)s)")
@@ -143,7 +142,7 @@ class JoinedWrites:
     """A transport that sends what was written in one turn of the event loop as one piece.
 
     The server writes head and body of a reply separately, and each write is a system call: joined, a reply
-    costs a quarter less. Chunks of a stream are written in turns of their own and stay separate.
+    costs a fifth less. Chunks of a stream are written in turns of their own and stay separate.
     """
 
     def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:

@@ -167,8 +167,9 @@ class HotDirectory:
             self._policies = found.policies
         if found.is_visible:
             self._version = max(self._version + 1, found.row.value)
+            loop = asyncio.get_running_loop()
             for callback in self._callbacks:
-                callback()
+                loop.call_soon(callback)  # before whoever waits for this look goes on; a broken one stops no other
 
 
 @dataclass(frozen=True, slots=True)

@@ -635,9 +635,6 @@ class Journal:
         }
         os.write(self._file, orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
 
-    def close(self) -> None:
-        os.close(self._file)
-
 
 # ------------------------------------------------------------------------------------- the application
 

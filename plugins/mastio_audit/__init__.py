@@ -73,7 +73,8 @@ async def setup(settings: AuditSettings, services: Services) -> AsyncIterator[Ho
             raise PluginError("The exchange cannot be recorded.") from error
 
     async def ready() -> str | None:
-        return sequencer.closed and f"the audit log is closed: {sequencer.closed}"
+        reason = await sequencer.ready()
+        return reason and f"the audit log is closed: {reason}"
 
     try:
         await _open(sequencer, lambda name: is_cut(name, worker, services.workers))

@@ -34,6 +34,7 @@ QUEUE = 8192
 COMMIT_LIMIT = 4.5  # seconds
 REOPEN_LIMIT = 5.0
 RETRY_FIRST, RETRY_MOST = 0.1, 1.0  # seconds between attempts to reopen
+PROBE_AFTER, PROBE_LIMIT = 1.0, 0.8  # seconds
 TAIL = 1000  # entries verified whenever the log is opened
 
 _STOPPING = "the appliance is stopping"
@@ -92,11 +93,23 @@ class Sequencer:
         self._closed: str | None = "it is not open yet"
         self._stopping = False
         self._wake = asyncio.Event()
+        self._probe: asyncio.Future[None] | None = None
+        self._answered = 0.0
         self._task: asyncio.Task[None] | None = None
 
     @property
     def closed(self) -> str | None:
         """Why the log takes no entries at present, in one phrase; None: it does."""
+        return self._closed
+
+    async def ready(self) -> str | None:
+        """`closed`, after asking the store itself when it has not answered for a second. Takes less than a second."""
+        loop = asyncio.get_running_loop()
+        if self._closed is None and loop.time() - self._answered > PROBE_AFTER:
+            self._probe = self._probe or loop.create_future()
+            self._wake.set()
+            _, late = await asyncio.wait((self._probe,), timeout=PROBE_LIMIT)
+            return "it does not answer" if late else self._closed
         return self._closed
 
     async def open(self, cut: Callable[[str], bool]) -> None:
@@ -191,26 +204,31 @@ class Sequencer:
     async def _serve(self) -> str:
         """Commit batch after batch. Returns why it ended: a failure, or the appliance stops and nothing waits."""
         while True:
-            if not self._waiting:
+            if not self._waiting and self._probe is None:
                 if self._stopping:
                     return _STOPPING
                 self._wake.clear()
                 await self._wake.wait()
                 continue
-            size = min(self._batch, len(self._waiting))
-            batch = self._committing = [self._waiting.popleft() for _ in range(size)]
             try:
                 async with asyncio.timeout(self._commit_limit):
-                    self._known = await self._store.append(functools.partial(self._build, batch))
+                    await (self._commit() if self._waiting else self._store.extent())
             except _FAILURES as error:
                 _log.error("the audit log is closed: %s", _phrase(error), exc_info=error)
                 return _phrase(error)
-            self._committing = []
-            for index, waiting in enumerate(batch, self._known.size - size):
-                if not waiting.answer.done():
-                    waiting.answer.set_result(index)
+            self._answered = asyncio.get_running_loop().time()
+            self._end_probe()
             if self._waiting:
                 await asyncio.sleep(0)
+
+    async def _commit(self) -> None:
+        size = min(self._batch, len(self._waiting))
+        batch = self._committing = [self._waiting.popleft() for _ in range(size)]
+        self._known = await self._store.append(functools.partial(self._build, batch))
+        self._committing = []
+        for index, waiting in enumerate(batch, self._known.size - size):
+            if not waiting.answer.done():
+                waiting.answer.set_result(index)
 
     def _build(self, batch: list[_Waiting], head: Head) -> Batch:
         """Stamp the batch after `head`. Raises `ChainError` when `head` is not after all that was confirmed."""
@@ -232,6 +250,7 @@ class Sequencer:
 
     def _refuse_waiting(self) -> None:
         """Refuse everybody whose entry is not known to be durable; an intent among them makes no exchange live."""
+        self._end_probe()
         refused = [*self._committing, *self._waiting]
         self._committing = []
         self._waiting.clear()
@@ -240,6 +259,11 @@ class Sequencer:
                 self._live.pop(waiting.draft.id, None)
             if not waiting.answer.done():
                 waiting.answer.set_exception(_unavailable())
+
+    def _end_probe(self) -> None:
+        probe, self._probe = self._probe, None
+        if probe is not None:
+            probe.set_result(None)
 
     # --- after a failure -----------------------------------------------------------------------------------------
 

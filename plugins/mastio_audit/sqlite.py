@@ -311,4 +311,10 @@ def _store_error(error: apsw.Error) -> StoreError:
         return StoreError(_FULL)
     if isinstance(error, apsw.BusyError):
         return StoreError("another process holds a lock on the audit database")
-    return StoreError(f"the audit database failed ({type(error).__name__})")
+    return StoreError(f"the audit database failed ({_name(error)})")
+
+
+def _name(error: apsw.Error) -> str:
+    """SQLite's own name of what went wrong, e.g. SQLITE_IOERR_FSYNC."""
+    code = apsw.mapping_extended_result_codes.get(getattr(error, "extendedresult", 0))
+    return code if isinstance(code, str) else type(error).__name__

@@ -80,6 +80,7 @@ class Identity:
     folder: Path
     name: str
     base_url: str | None
+    ca_file: Path | None
     proof_jwk: dict[str, str]
 
     @classmethod
@@ -90,7 +91,8 @@ class Identity:
         except (OSError, json.JSONDecodeError) as error:
             message = f"The identity folder cannot be read: {error}."
             raise CannotRun(message, "Give --identity DIR as written by `mastio enroll`.") from error
-        return cls(folder, agent["name"], agent.get("base_url"), jwk)
+        ca_file = folder / agent["ca_file"] if "ca_file" in agent else None
+        return cls(folder, agent["name"], agent.get("base_url"), ca_file, jwk)
 
 
 class Agent:

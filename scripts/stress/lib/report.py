@@ -16,6 +16,8 @@ import httpx
 from lib.generators import STRESS, Figures
 from lib.machine import CannotRun, Process, ProcessorTime, first_line
 
+DISTURBED_CORES = 0.1
+"""More than this used by what is not measured, and the figures are those of a disturbed machine."""
 SECRET_NAMES = re.compile(r"secret|token|password|passphrase|(^|_)key$", re.IGNORECASE)
 
 
@@ -35,6 +37,9 @@ class Outcome:
         if spent:
             entry["cores_used"] = spent.cores()
             entry["processor_us_per_exchange"] = spent.per(figures["exchanges"])
+            elsewhere = entry["cores_used"]["elsewhere"]
+            if elsewhere > DISTURBED_CORES:
+                self.warnings.append(f"round {number} {kind}: disturbed, {elsewhere} cores used elsewhere")
         self.rounds.append(entry)
         return f"round {number} {kind}: {brief(figures)}   cores used {entry.get('cores_used', '-')}"
 

@@ -31,8 +31,15 @@ def leaf_of(name: str = "alice", key: object = None, issuer: Issuer = ISSUER, se
     return build_agent_leaf((key or p256()).public_key(), name, TD, issuer, NOW, seconds)  # type: ignore[attr-defined]
 
 
-def forged(key: ec.EllipticCurvePrivateKey, signer: Issuer, *, uri: str = URI, ca: bool = False, usage: object = None,
-           eku: list[x509.ObjectIdentifier] | None = None, sans: list[x509.GeneralName] | None = None) -> bytes:  # fmt: skip
+def forged(
+    key: ec.EllipticCurvePrivateKey,
+    signer: Issuer,
+    *,
+    uri: str = URI,
+    ca: bool = False,
+    eku: list[x509.ObjectIdentifier] | None = None,
+    sans: list[x509.GeneralName] | None = None,
+) -> bytes:
     """A leaf as this appliance would never make one, with a good signature of `signer`."""
     moment = datetime.datetime.fromtimestamp(NOW, datetime.UTC)
     builder = (

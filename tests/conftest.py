@@ -1,0 +1,34 @@
+"""Fixtures that every test may use: one appliance for the whole run, and one agent in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from world import NGINX, Appliance, Stub, open_appliance
+
+from mastio.client import Identity
+
+
+@pytest.fixture(scope="session")
+def running() -> Iterator[tuple[Appliance, Stub]]:
+    if NGINX is None:
+        pytest.skip("nginx is not installed")
+    with open_appliance() as (appliance, stub):
+        assert stub is not None
+        yield appliance, stub
+
+
+@pytest.fixture(scope="session")
+def appliance(running: tuple[Appliance, Stub]) -> Appliance:
+    return running[0]
+
+
+@pytest.fixture(scope="session")
+def stub(running: tuple[Appliance, Stub]) -> Stub:
+    return running[1]
+
+
+@pytest.fixture(scope="session")
+def agent(appliance: Appliance) -> Identity:
+    return appliance.enroll("agent-one")

@@ -1,0 +1,448 @@
+"""The repository's contract, the same on every database."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Connection, select
+from store_world import DAY, NOW, Opened, enrol, issue, leaf_for, open_store, request_for
+
+from mastio.errors import AuthenticationError, BadRequest, Denied, MastioError
+from mastio.pki.authority import IssuedLeaf
+from mastio.store import tables
+from mastio.store.admins import hash_admin_token
+from mastio.store.agents import KEEP_SECONDS, AgentChanges
+from mastio.store.base import Enrollment, PolicyRow, ProviderRow
+from mastio.store.control import STARTER, bootstrap
+from mastio.store.keys import FileKeys
+
+PROVIDER = ProviderRow("openai", "openai", "https://api.example/v1", api_key="sk-canary", aliases={"fast": "m"})
+
+
+async def revision(opened: Opened) -> int:
+    return await opened.database.read(lambda c: int(c.execute(select(tables.revision.c.value)).scalar_one()))
+
+
+async def count(opened: Opened, table: str) -> int:
+    def rows(connection: Connection) -> int:
+        return len(connection.execute(select(tables.metadata.tables[table])).all())
+
+    return await opened.database.read(rows)
+
+
+async def code_of(call: object) -> str:
+    with pytest.raises(MastioError) as caught:
+        await call  # type: ignore[misc]
+    return caught.value.code
+
+
+# --- enrolment ------------------------------------------------------------------------------------------------
+
+
+async def test_a_token_enrols_at_once(opened: Opened) -> None:
+    token, text = await opened.store.tokens.create("build-*", 2, NOW + 60, "op", NOW)
+    issued = await opened.store.enrollments.issue_with_token(
+        request_for("build-1"), opened.store.tokens.hash(text), issue
+    )
+    assert issued.status == "issued" and issued.certificate and issued.decided_by == "token"
+    assert opened.directory.agents["build-1"].status == "active"
+    assert (await opened.store.tokens.list(10, 0)).items == [replace(token, uses_left=1)]
+    assert text not in str(await opened.database.read(lambda c: c.execute(select(tables.enrollment_tokens)).all()))
+
+
+async def test_fifty_at_once_on_one_use_give_exactly_one_certificate(opened: Opened) -> None:
+    _, text = await opened.store.tokens.create("*", 1, NOW + 60, "op", NOW)
+    made: list[str] = []
+
+    def counted(enrollment: Enrollment) -> IssuedLeaf:
+        made.append(enrollment.name)
+        return issue(enrollment)
+
+    hashed = opened.store.tokens.hash(text)
+    calls = [opened.store.enrollments.issue_with_token(request_for(f"a{n}"), hashed, counted) for n in range(50)]
+    outcomes = await asyncio.gather(*calls, return_exceptions=True)
+    refused = [o for o in outcomes if isinstance(o, Denied)]
+    assert [o.code for o in refused] == ["invalid_enrollment_token"] * 49
+    assert len(made) == 1
+    assert len(opened.directory.agents) == await count(opened, "certificates") == 1
+
+
+async def test_fifty_at_once_over_two_workers_give_exactly_one_certificate(opened: Opened) -> None:
+    _, text = await opened.store.tokens.create("*", 1, NOW + 60, "op", NOW)
+    hashed = opened.store.tokens.hash(text)
+    async with open_store(opened.url, opened.data) as other:
+        stores = [opened.store, other.store]
+        calls = [stores[n % 2].enrollments.issue_with_token(request_for(f"a{n}"), hashed, issue) for n in range(50)]
+        outcomes = await asyncio.gather(*calls, return_exceptions=True)
+    assert sum(isinstance(o, Enrollment) for o in outcomes) == 1
+    assert sum(isinstance(o, Denied) for o in outcomes) == 49
+    assert await count(opened, "certificates") == 1
+
+
+async def test_fifty_at_once_for_one_name_give_it_to_one(opened: Opened) -> None:
+    _, text = await opened.store.tokens.create("*", 50, NOW + 60, "op", NOW)
+    hashed = opened.store.tokens.hash(text)
+    calls = [opened.store.enrollments.issue_with_token(request_for("same"), hashed, issue) for _ in range(50)]
+    outcomes = await asyncio.gather(*calls, return_exceptions=True)
+    assert sum(isinstance(o, Enrollment) for o in outcomes) == 1
+    assert {o.code for o in outcomes if isinstance(o, BadRequest)} == {"name_taken"}
+    assert (await opened.store.tokens.list(1, 0)).items[0].uses_left == 49  # who was refused gave the use back
+
+
+@pytest.mark.parametrize(
+    ("pattern", "name", "at"),
+    [
+        ("alice", "bob", NOW),
+        ("alice", "alice2", NOW),
+        ("build-?", "build-10", NOW),
+        ("alice", "alice", NOW + 60),
+    ],
+)
+async def test_a_token_is_good_for_its_names_and_time_only(opened: Opened, pattern: str, name: str, at: float) -> None:
+    _, text = await opened.store.tokens.create(pattern, 1, NOW + 60, "op", NOW)
+    call = opened.store.enrollments.issue_with_token(request_for(name, at), opened.store.tokens.hash(text), issue)
+    assert await code_of(call) == "invalid_enrollment_token"
+    assert (await opened.store.tokens.list(1, 0)).items[0].uses_left == 1
+
+
+async def test_a_removed_token_is_good_for_nothing(opened: Opened) -> None:
+    token, text = await opened.store.tokens.create("*", 1, NOW + 60, "op", NOW)
+    await opened.store.tokens.delete(token.id)
+    call = opened.store.enrollments.issue_with_token(request_for("a"), opened.store.tokens.hash(text), issue)
+    assert await code_of(call) == "invalid_enrollment_token"
+    assert await code_of(opened.store.tokens.delete(token.id)) == "not_found"
+
+
+async def test_approval_issues_and_is_final(opened: Opened) -> None:
+    store = opened.store.enrollments
+    asked = await store.request(request_for("alice"), 10)
+    assert asked.status == "pending" and "alice" not in opened.directory.agents
+    issued = await store.approve(asked.id, "op", "known to me", NOW + 1, issue)
+    assert (issued.status, issued.decided_by, issued.decision_reason) == ("issued", "op", "known to me")
+    assert await store.get(asked.id, NOW + 1) == issued
+    assert opened.directory.agents["alice"].cert_sha256.startswith("x5t-")
+    assert await code_of(store.approve(asked.id, "op", None, NOW, issue)) == "conflict"
+    assert await code_of(store.reject(asked.id, "op", None, NOW)) == "conflict"
+    assert await code_of(store.approve("enr_x", "op", None, NOW, issue)) == "not_found"
+
+
+async def test_rejection_gives_the_name_free(opened: Opened) -> None:
+    store = opened.store.enrollments
+    asked = await store.request(request_for("alice"), 10)
+    assert (await store.reject(asked.id, "op", "no", NOW)).status == "rejected"
+    assert await code_of(store.approve(asked.id, "op", None, NOW, issue)) == "conflict"
+    assert (await store.request(request_for("alice"), 10)).status == "pending"
+
+
+async def test_a_name_is_held_by_an_agent_or_a_request(opened: Opened) -> None:
+    store = opened.store
+    await enrol(opened, "alice")
+    await store.enrollments.request(request_for("bob"), 10)
+    _, text = await store.tokens.create("*", 9, NOW + 60, "op", NOW)
+    hashed = store.tokens.hash(text)
+    for name in ("alice", "bob"):
+        assert await code_of(store.enrollments.request(request_for(name), 10)) == "name_taken"
+        assert await code_of(store.enrollments.issue_with_token(request_for(name), hashed, issue)) == "name_taken"
+    await store.agents.update("alice", AgentChanges(status="suspended"), NOW)
+    assert await code_of(store.enrollments.request(request_for("alice"), 10)) == "name_taken"
+
+
+async def test_a_revoked_name_comes_back_by_approval_only_and_with_nothing_of_before(opened: Opened) -> None:
+    store = opened.store
+    await enrol(opened, "alice")
+    old = await store.agents.update("alice", AgentChanges(groups=frozenset({"g"}), api_keys=True), NOW)
+    await store.agents.revoke("alice", "lost", NOW)
+    _, text = await store.tokens.create("*", 9, NOW + 60, "op", NOW)
+    call = store.enrollments.issue_with_token(request_for("alice"), store.tokens.hash(text), issue)
+    assert await code_of(call) == "name_taken"
+    await enrol(opened, "alice", NOW + 5)
+    new = opened.directory.agents["alice"]
+    assert new.status == "active" and new.cert_sha256 != old.cert_sha256
+    assert (new.groups, new.api_keys, new.status_reason) == (frozenset(), False, None)
+    assert len(await store.agents.revoked(NOW + 5)) == 1  # the old leaf stays revoked
+
+
+async def test_a_request_expires_and_gives_the_name_free(opened: Opened) -> None:
+    store = opened.store.enrollments
+    asked = await store.request(request_for("alice"), 10)
+    late = NOW + DAY
+    assert (await store.get(asked.id, late)).status == "expired"
+    assert await code_of(store.approve(asked.id, "op", None, late, issue)) == "conflict"
+    assert [e.id for e in (await store.list(10, 0, late, "expired")).items] == [asked.id]
+    assert (await store.list(10, 0, late, "pending")).items == []
+    again = await store.request(request_for("alice", late), 10)
+    assert (await store.get(again.id, late)).status == "pending"
+    assert await store.find("enr_nobody", NOW) is None
+
+
+async def test_a_token_is_not_stopped_by_an_expired_request(opened: Opened) -> None:
+    store = opened.store
+    await store.enrollments.request(request_for("alice"), 10)
+    late = NOW + DAY + 1
+    _, text = await store.tokens.create("*", 1, late + 60, "op", late)
+    issued = await store.enrollments.issue_with_token(request_for("alice", late), store.tokens.hash(text), issue)
+    assert issued.status == "issued"
+
+
+async def test_requests_that_ended_long_ago_are_forgotten(opened: Opened) -> None:
+    store = opened.store.enrollments
+    await store.request(request_for("alice"), 10)
+    await store.request(request_for("bob", NOW + 9 * DAY), 10)
+    assert await count(opened, "enrollments") == 1
+
+
+async def test_undecided_requests_do_not_pile_up(opened: Opened) -> None:
+    for n in range(3):
+        await opened.store.enrollments.request(request_for(f"a{n}"), 3)
+    assert await code_of(opened.store.enrollments.request(request_for("more"), 3)) == "rate_limited"
+    assert await count(opened, "enrollments") == 3
+
+
+async def test_lists_are_in_order_and_complete(opened: Opened) -> None:
+    names = [f"a{n}" for n in (3, 1, 2, 5, 4)]
+    for name in names:
+        await opened.store.enrollments.request(request_for(name), 10)
+    seen: list[str] = []
+    after = 0
+    while True:
+        page = await opened.store.enrollments.list(2, after, NOW)
+        seen += [e.name for e in page.items]
+        if not page.more:
+            break
+        after = page.items[-1].place
+    assert seen == names
+
+
+# --- agents -----------------------------------------------------------------------------------------------------
+
+
+async def test_revocation_reaches_agent_and_certificates_and_can_be_undone(opened: Opened) -> None:
+    store = opened.store.agents
+    await enrol(opened, "alice")
+    agent = await store.revoke("alice", "lost", NOW + 1)
+    assert (agent.status, agent.status_reason) == ("revoked", "lost")
+    assert opened.directory.agents["alice"].status == "revoked"
+    assert [line.at for line in await store.revoked(NOW + 2)] == [NOW + 1]
+    assert await store.revoke("alice", "again", NOW + 2) == replace(
+        opened.directory.agents["alice"], version=opened.directory.agents["alice"].version
+    )
+    assert [line.at for line in await store.revoked(NOW + 2)] == [NOW + 1]  # the first time counts
+    assert (await store.reactivate("alice", None, NOW + 3)).status == "active"
+    assert await store.revoked(NOW + 3) == []
+
+
+async def test_expired_leaves_leave_the_revocation_list(opened: Opened) -> None:
+    await enrol(opened, "alice")
+    await opened.store.agents.revoke("alice", None, NOW)
+    assert len(await opened.store.agents.revoked(NOW)) == 1
+    assert await opened.store.agents.revoked(NOW + DAY + 1) == []
+
+
+async def test_changes_leave_the_rest_as_it_is(opened: Opened) -> None:
+    await enrol(opened, "alice")
+    store = opened.store.agents
+    changed = await store.update(
+        "alice", AgentChanges(groups=frozenset({"b", "a"}), attributes={"team": "x", "level": 3}), NOW
+    )
+    assert changed.groups == {"a", "b"} and changed.attributes == {"team": "x", "level": 3}
+    again = await store.update("alice", AgentChanges(api_keys=True), NOW)
+    assert again == replace(changed, api_keys=True, version=again.version)
+    assert opened.directory.agents["alice"] == again == await store.get("alice")
+    assert await code_of(store.update("nobody", AgentChanges(), NOW)) == "not_found"
+    assert await code_of(store.get("nobody")) == "not_found"
+
+
+async def test_renewal_keeps_the_old_leaf_for_the_grace(opened: Opened) -> None:
+    await enrol(opened, "alice")
+    store = opened.store.agents
+    first = await store.get("alice")
+    leaf = leaf_for("alice", NOW + 100)
+    renewed = await store.renew("alice", leaf, (), first.cert_sha256, NOW + 2 * DAY)
+    assert renewed.cert_sha256 == leaf.thumbprint and renewed.not_after == leaf.not_after
+    assert renewed.previous_cert_sha256 == first.cert_sha256
+    assert renewed.previous_until == first.not_after  # not beyond its own end
+    short = await store.renew("alice", leaf_for("alice", NOW + 200), (), leaf.thumbprint, NOW + 300)
+    assert (short.previous_cert_sha256, short.previous_until) == (leaf.thumbprint, NOW + 300)
+
+
+async def test_a_lost_reply_to_a_renewal_does_not_lock_the_agent_out(opened: Opened) -> None:
+    await enrol(opened, "alice")
+    store = opened.store.agents
+    first = await store.get("alice")
+    await store.renew("alice", leaf_for("alice"), (), first.cert_sha256, NOW + 1000)
+    again = leaf_for("alice")
+    renewed = await store.renew("alice", again, (), first.cert_sha256, NOW + 2000)
+    assert renewed.cert_sha256 == again.thumbprint
+    assert renewed.previous_cert_sha256 == first.cert_sha256
+    assert renewed.previous_until == NOW + 1000  # the grace does not grow by asking again
+
+
+async def test_revocation_takes_every_leaf(opened: Opened) -> None:
+    await enrol(opened, "alice")
+    await opened.store.agents.renew("alice", leaf_for("alice"), (), None, NOW + DAY)
+    await opened.store.agents.revoke("alice", None, NOW)
+    assert len(await opened.store.agents.revoked(NOW)) == 2
+    call = opened.store.agents.renew("alice", leaf_for("alice"), (), None, NOW + DAY)
+    with pytest.raises(AuthenticationError):
+        await call
+
+
+async def test_renewals_do_not_add_up(opened: Opened) -> None:
+    await enrol(opened, "alice")
+    for day in range(1, 30):
+        now = NOW + day * DAY
+        await opened.store.agents.renew("alice", leaf_for("alice", now), (), None, now)
+    assert await count(opened, "certificates") <= KEEP_SECONDS / DAY + 3
+
+
+async def test_agents_are_listed_by_name_and_status(opened: Opened) -> None:
+    for name in ("c", "a", "b"):
+        await enrol(opened, name)
+    await opened.store.agents.revoke("b", None, NOW)
+    first = await opened.store.agents.list(2)
+    assert [a.name for a in first.items] == ["a", "b"] and first.more
+    assert [a.name for a in (await opened.store.agents.list(2, "b")).items] == ["c"]
+    assert [a.name for a in (await opened.store.agents.list(9, "", "revoked")).items] == ["b"]
+
+
+# --- what admins describe ----------------------------------------------------------------------------------------
+
+
+async def test_providers_are_kept_and_their_secret_is_sealed(opened: Opened) -> None:
+    store = opened.store.providers
+    assert await store.create(PROVIDER) == PROVIDER
+    assert opened.directory.providers["openai"] == PROVIDER == await store.get("openai")
+    raw = await opened.database.read(lambda c: c.execute(select(tables.providers)).one())
+    assert "sk-canary" not in str(raw) and raw.api_key.startswith("v1.")
+    assert await code_of(store.create(PROVIDER)) == "conflict"
+    changed = await store.change("openai", lambda row: replace(row, weight=7))
+    assert changed == replace(PROVIDER, weight=7) == opened.directory.providers["openai"]
+    replaced = ProviderRow("openai", "openai", "https://other.example/v1")
+    await store.replace(replaced)
+    assert opened.directory.providers["openai"] == replaced
+    await store.delete("openai")
+    assert dict(opened.directory.providers) == {}
+    for call in (store.get("openai"), store.delete("openai"), store.replace(PROVIDER)):
+        assert await code_of(call) == "not_found"
+
+
+async def test_a_sealed_secret_does_not_open_in_another_row(opened: Opened) -> None:
+    await opened.store.providers.create(PROVIDER)
+
+    def move(connection: Connection) -> None:
+        row = connection.execute(select(tables.providers)).one()
+        values = {**row._mapping, "name": "thief", "base_url": "https://thief.example/v1"}
+        connection.execute(tables.providers.insert().values(values))
+
+    await opened.database.write(move)
+    assert (await opened.store.providers.get("thief")).api_key is None
+    assert (await opened.store.providers.get("openai")).api_key == "sk-canary"
+
+
+async def test_a_secret_file_is_read_from_its_folder_only(opened: Opened) -> None:
+    folder = opened.data / "secrets" / "providers"
+    folder.mkdir()
+    (folder / "key").write_text("sk-file\n")
+    await opened.store.providers.create(
+        ProviderRow("p", "openai", "https://x.example/v1", api_key_file=str(folder / "key"))
+    )
+    assert opened.directory.providers["p"].api_key == "sk-file"
+    (folder / "link").symlink_to(opened.data / "secrets" / "store-secrets.key")
+    for path in (folder / ".." / "store-secrets.key", folder / "link", folder / "none", folder):
+        row = ProviderRow("p", "openai", "https://x.example/v1", api_key_file=str(path))
+        await opened.store.providers.replace(row)
+        assert opened.directory.providers["p"].api_key is None
+
+
+async def test_policies_are_kept(opened: Opened) -> None:
+    row = PolicyRow("p", "permit(principal, action, resource);", True, "observe")
+    await opened.store.policies.create(row)
+    assert opened.directory.policies["p"] == row
+    await opened.store.policies.change("p", lambda old: replace(old, enabled=False))
+    assert opened.directory.policies["p"] == replace(row, enabled=False)
+
+
+async def test_admin_tokens_are_found_by_their_keyed_hash(opened: Opened) -> None:
+    store, keys = opened.store.admins, FileKeys(opened.data)
+    token = "mastio_admin_" + "x" * 43
+    await store.add("ops", "operator", token, NOW, NOW + DAY)
+    admin = opened.directory.admins[hash_admin_token(keys, token)]
+    assert (admin.name, admin.role, admin.expires_at, admin.revoked) == ("ops", "operator", NOW + DAY, False)
+    assert token not in str(await opened.database.read(lambda c: c.execute(select(tables.admins)).all()))
+    assert await code_of(store.add("ops", "admin", "mastio_admin_other", NOW)) == "conflict"
+    await store.revoke("ops")
+    assert opened.directory.admins[admin.token_hash].revoked
+    assert await code_of(store.revoke("nobody")) == "not_found"
+
+
+# --- the whole ---------------------------------------------------------------------------------------------------
+
+
+async def test_every_change_makes_one_revision_and_a_refusal_none(opened: Opened) -> None:
+    await opened.store.policies.create(STARTER)
+    before = await revision(opened)
+    await enrol(opened, "alice")
+    assert await revision(opened) == before + 2  # the request, its approval
+    assert opened.directory.agents["alice"].version == before + 2
+    await code_of(opened.store.policies.create(STARTER))
+    await code_of(opened.store.agents.revoke("nobody", None, NOW))
+    assert await revision(opened) == before + 2
+
+
+async def test_versions_grow_in_the_order_of_commits(opened: Opened) -> None:
+    for n in range(4):
+        await enrol(opened, f"a{n}")
+    async with open_store(opened.url, opened.data) as other:
+        calls = [
+            (opened, other)[n % 2].store.agents.update(f"a{n % 4}", AgentChanges(attributes={"n": n}), NOW)
+            for n in range(40)
+        ]
+        versions = [agent.version for agent in await asyncio.gather(*calls)]
+    assert len(set(versions)) == 40
+    assert await revision(opened) == max(versions)
+
+
+async def test_a_cancelled_change_is_whole_or_not_there(opened: Opened) -> None:
+    tasks = [asyncio.create_task(enrol(opened, f"a{n}")) for n in range(20)]
+    await asyncio.sleep(0.01)
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    await enrol(opened, "after")
+    agents = await opened.store.agents.list(100)
+    assert len(agents.items) == await count(opened, "certificates")
+    assert "after" in opened.directory.agents
+
+
+async def test_the_first_admin_and_the_starter_policy_are_made_once(opened: Opened) -> None:
+    path = await bootstrap(opened.store, opened.data, lambda: NOW)
+    token = path.read_text().strip()
+    assert path == opened.data / "secrets" / "admin-token" and path.stat().st_mode & 0o777 == 0o600
+    assert token.startswith("mastio_admin_") and len(token) == len("mastio_admin_") + 43
+    admin = opened.directory.admins[hash_admin_token(FileKeys(opened.data), token)]
+    assert (admin.name, admin.role) == ("first", "admin")
+    assert dict(opened.directory.policies) == {"starter": STARTER}
+    await opened.store.policies.delete("starter")
+    path.unlink()
+    await bootstrap(opened.store, opened.data)
+    assert not path.exists() and dict(opened.directory.policies) == {}
+
+
+async def test_bootstrap_goes_on_after_a_crash_in_between(opened: Opened) -> None:
+    path = opened.data / "secrets" / "admin-token"
+    token = "mastio_admin_" + "y" * 43
+    path.write_text(token)
+    await opened.store.policies.create(STARTER)
+    await bootstrap(opened.store, opened.data)
+    assert hash_admin_token(FileKeys(opened.data), token) in opened.directory.admins
+
+
+async def test_secrets_are_in_no_file_of_the_database(opened: Opened, tmp_path: Path) -> None:
+    await opened.store.providers.create(PROVIDER)
+    _, text = await opened.store.tokens.create("*", 1, NOW + 60, "op", NOW)
+    for file in (tmp_path / "db").glob("*") if (tmp_path / "db").exists() else ():
+        raw = file.read_bytes()
+        assert b"sk-canary" not in raw and text.encode() not in raw

@@ -1,0 +1,217 @@
+"""A whole appliance for a test: real nginx, real workers, a stand-in provider with a journal, enrolled agents.
+
+Nothing here reaches into the product: it uses the command line, the REST surface, and reads the files that the
+contract names.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import apsw
+import httpx
+
+from mastio.client import DPoPAuth, Identity
+from mastio.client.enroll import Wish, enroll
+
+NGINX = shutil.which("nginx", path=os.environ.get("PATH", "") + ":/usr/sbin")
+START_SECONDS = 30.0
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def wait_until(condition: Any, seconds: float, what: str) -> None:
+    """Poll `condition` until it is true, or fail saying `what` did not happen."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            raise AssertionError(f"within {seconds} s not: {what}")
+        time.sleep(0.02)
+
+
+class Stub:
+    """The stand-in provider. `journal` is its own record of what reached it."""
+
+    def __init__(self, folder: Path, *arguments: str) -> None:
+        self.port = free_port()
+        self.journal_file = folder / f"stub-{self.port}.jsonl"
+        command = [sys.executable, "-m", "mastio", "stub-llm", "--port", str(self.port)]
+        command += ["--journal", str(self.journal_file), *(arguments or ("--latency", "0"))]
+        self._process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+        wait_until(self._answers, START_SECONDS, "the stub answers")
+
+    def _answers(self) -> bool:
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", self.port)) == 0
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/v1"
+
+    def journal(self) -> list[dict[str, Any]]:
+        if not self.journal_file.exists():
+            return []
+        return [json.loads(line) for line in self.journal_file.read_text().splitlines()]
+
+    def arrivals(self) -> list[str]:
+        """The request ids that reached the provider."""
+        return [line["request_id"] for line in self.journal() if line.get("method") == "POST" and "event" not in line]
+
+    def stop(self) -> None:
+        self._process.terminate()
+        self._process.wait(10)
+
+
+class Appliance:
+    """One appliance in a folder of its own."""
+
+    def __init__(self, folder: Path, *, workers: int = 1, database: str = "", more: str = "") -> None:
+        self.data = folder
+        self.port = free_port()
+        self.base_url = f"https://localhost:{self.port}"
+        self.workers = workers
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "mastio.toml").write_text(
+            f'[server]\npublic_url = "{self.base_url}"\ntrust_domain = "test.example"\nworkers = {workers}\n'
+            f'[edge]\nport = {self.port}\nbind = "127.0.0.1"\n[database]\nurl = "{database}"\n{more}'
+        )
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        assert NGINX is not None
+        command = [sys.executable, "-m", "mastio", "serve", "--data", str(self.data), "--edge", NGINX]
+        with (self.data / "out.log").open("ab") as log:
+            self._process = subprocess.Popen(command, stdout=log, stderr=log)
+        self.wait_ready()
+
+    def wait_ready(self, seconds: float = START_SECONDS) -> None:
+        try:
+            wait_until(self.is_ready, seconds, "the appliance is ready")
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{self.log()[-4000:]}") from None
+
+    def is_ready(self) -> bool:
+        try:
+            return (
+                httpx.get(f"{self.base_url}/readyz", verify=self.tls(), timeout=5, trust_env=False).status_code == 200
+            )
+        except (httpx.HTTPError, OSError):
+            return False
+
+    def log(self) -> str:
+        return (self.data / "out.log").read_text("utf-8", "replace")
+
+    def stop(self) -> None:
+        if self._process is not None and self._process.poll() is None:
+            self._process.terminate()
+            self._process.wait(40)
+
+    def pid(self, name: str) -> int:
+        return int((self.data / "run" / f"{name}.pid").read_text())
+
+    def kill_worker(self, slot: int = 0) -> None:
+        os.kill(self.pid(f"worker-{slot}"), signal.SIGKILL)
+
+    # --- who calls -------------------------------------------------------------------------------------------------
+
+    def tls(self, identity: Identity | None = None) -> ssl.SSLContext:
+        context = ssl.create_default_context(cafile=str(self.data / "ca" / "ca.crt"))
+        if identity is not None:
+            context.load_cert_chain(identity.folder / "agent.crt", identity.folder / "agent.key")
+        return context
+
+    def client(self, **more: Any) -> httpx.Client:
+        """A stranger."""
+        more.setdefault("verify", self.tls())
+        return httpx.Client(base_url=self.base_url, trust_env=False, timeout=30, **more)
+
+    def admin(self) -> httpx.Client:
+        token = (self.data / "secrets" / "admin-token").read_text().strip()
+        return self.client(headers={"Authorization": f"Bearer {token}"})
+
+    def agent(self, identity: Identity) -> httpx.Client:
+        """An agent that signs a DPoP proof for each request."""
+        return self.client(auth=DPoPAuth(identity))
+
+    def by_certificate(self, identity: Identity) -> httpx.Client:
+        """An agent that shows its certificate alone."""
+        return self.client(verify=self.tls(identity))
+
+    def enrollment_token(self, name: str = "*", uses: int = 1) -> str:
+        with self.admin() as admin:
+            made = admin.post("/v1/admin/enrollment-tokens", json={"name": name, "ttl_seconds": 3600, "uses": uses})
+            assert made.status_code == 201, made.text
+            token: str = made.json()["token"]
+            return token
+
+    def enroll(self, name: str) -> Identity:
+        folder = self.data / "agents" / name
+        ca = (self.data / "ca" / "ca.crt").read_bytes()
+        enroll(Wish(self.base_url, ca, name, token=self.enrollment_token(name)), folder, lambda text: None)
+        return Identity.load(folder)
+
+    def add_provider(self, stub: Stub, name: str = "stub") -> None:
+        body = {
+            "name": name,
+            "kind": "openai",
+            "base_url": stub.url,
+            "allow_addresses": ["127.0.0.1/32"],
+            "api_key": "sk-stub-secret",
+        }
+        with self.admin() as admin:
+            made = admin.post("/v1/admin/providers", json=body)
+            assert made.status_code == 201, made.text
+
+    # --- what it wrote ---------------------------------------------------------------------------------------------
+
+    def entries(self) -> list[dict[str, Any]]:
+        """The audit log as it stands, from the bytes."""
+        connection = apsw.Connection(str(self.data / "db" / "audit.sqlite"), flags=apsw.SQLITE_OPEN_READONLY)
+        try:
+            return [json.loads(row[0]) for row in connection.execute("SELECT entry FROM entries ORDER BY seq")]
+        finally:
+            connection.close()
+
+    def entries_of(self, request_id: str) -> list[dict[str, Any]]:
+        return [entry for entry in self.entries() if entry["id"] == request_id]
+
+    def verify(self) -> int:
+        """Exit status of `mastio audit verify`."""
+        command = [sys.executable, "-m", "mastio", "audit", "verify", "--data", str(self.data)]
+        return subprocess.run(command, capture_output=True, check=False).returncode
+
+
+@contextmanager
+def open_appliance(*, stub: tuple[str, ...] | None = (), **options: Any) -> Iterator[tuple[Appliance, Stub | None]]:
+    """A running appliance in a temporary folder, with a stand-in provider unless `stub` is None."""
+    folder = Path(tempfile.mkdtemp(prefix="mastio-"))
+    appliance = Appliance(folder / "data", **options)
+    provider = Stub(folder, *stub) if stub is not None else None
+    try:
+        appliance.start()
+        if provider is not None:
+            appliance.add_provider(provider)
+        yield appliance, provider
+    finally:
+        appliance.stop()
+        if provider is not None:
+            provider.stop()
+        shutil.rmtree(folder, ignore_errors=True)
