@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import socket
-import ssl
 from collections.abc import AsyncIterator, Mapping
 from ipaddress import ip_address
 from types import TracebackType
@@ -144,13 +143,10 @@ def _forbidden() -> DispatchError:
 class Pool:
     """`services.Upstream`: connections to one base URL. Opened with the first request."""
 
-    def __init__(
-        self, target: Target, allowed: tuple[Network, ...], timeouts: Mapping[str, float], tls: ssl.SSLContext
-    ) -> None:
+    def __init__(self, target: Target, allowed: tuple[Network, ...], timeouts: Mapping[str, float]) -> None:
         self._target = target
         self._allowed = allowed
         self._timeouts = {**DEFAULT_TIMEOUTS, **timeouts}
-        self._tls = tls
         host = f"[{target.host}]" if ":" in target.host else target.host
         self._base = f"{target.scheme}://{host}:{target.port}{target.path}"
         self._urls: dict[str, URL] = {}
@@ -176,7 +172,7 @@ class Pool:
         connector = aiohttp.TCPConnector(
             resolver=JudgingResolver(self._allowed),
             ttl_dns_cache=RESOLVE_EVERY,
-            ssl=self._tls,
+            ssl=True,  # the library's one prebuilt context, which verifies against the system's authorities
             limit=0,
             keepalive_timeout=KEEP_ALIVE,
         )
@@ -201,11 +197,10 @@ class Pools:
 
     def __init__(self) -> None:
         self._pools: list[Pool] = []
-        self._tls = ssl.create_default_context()
 
     def open(self, base_url: str, allow_addresses: tuple[str, ...], timeouts: Mapping[str, float]) -> Pool:
         """Raises `TargetError` for a base URL or network that is not acceptable."""
-        pool = Pool(parse_base_url(base_url), parse_networks(allow_addresses), timeouts, self._tls)
+        pool = Pool(parse_base_url(base_url), parse_networks(allow_addresses), timeouts)
         self._pools.append(pool)
         return pool
 

@@ -21,6 +21,8 @@ import uvloop
 
 from mastio.app import open_app
 from mastio.errors import ConfigurationError
+from mastio.memory import give_back
+from mastio.protocol import JoiningProtocol
 from mastio.settings import read_settings
 
 KEEP_ALIVE = 75
@@ -39,7 +41,7 @@ async def serve(data: Path, slot: int, listener: socket.socket, config: Path | N
         server = uvicorn.Server(
             uvicorn.Config(
                 app,
-                http="httptools",
+                http=JoiningProtocol,
                 ws="none",
                 lifespan="off",
                 access_log=False,
@@ -53,6 +55,7 @@ async def serve(data: Path, slot: int, listener: socket.socket, config: Path | N
             )
         )
         (data / "run" / f"worker-{slot}.pid").write_text(f"{os.getpid()}\n")
+        give_back()
         await server.serve(sockets=[listener])
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from world import NGINX, Appliance, Stub, open_appliance
 
 from mastio.client import Identity
+from world import NGINX, Appliance, Stub, open_appliance
 
 
 @pytest.fixture(scope="session")

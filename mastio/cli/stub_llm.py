@@ -7,7 +7,6 @@ command line carry their unit (`50ms`, `0.2s`, `0`).
 from __future__ import annotations
 
 import argparse
-import asyncio
 import contextlib
 import gc
 import signal
@@ -15,12 +14,11 @@ import socket
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, cast
 
 import uvicorn
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from mastio.errors import ConfigurationError
+from mastio.protocol import JoiningProtocol
 from mastio.stubs.llm import Settings, StubProvider, parse_duration
 
 KEEP_ALIVE_SECONDS = 120
@@ -138,41 +136,6 @@ def tcp_url(listener: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-class JoinedWrites:
-    """A transport that sends what was written in one turn of the event loop as one piece.
-
-    The server writes head and body of a reply separately, and each write is a system call: joined, a reply
-    costs a fifth less. Chunks of a stream are written in turns of their own and stay separate.
-    """
-
-    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
-        self._transport = transport
-        self._call_soon = loop.call_soon
-        self._waiting: list[bytes] = []
-
-    def write(self, data: bytes) -> None:
-        if not self._waiting:
-            self._call_soon(self._flush)
-        self._waiting.append(data)
-
-    def close(self) -> None:
-        self._flush()
-        self._transport.close()
-
-    def _flush(self) -> None:
-        if self._waiting and not self._transport.is_closing():
-            self._transport.write(b"".join(self._waiting))
-        self._waiting.clear()
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._transport, name)
-
-
-class StubProtocol(HttpToolsProtocol):
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(cast(asyncio.Transport, JoinedWrites(transport, self.loop)))
-
-
 class StubServer(uvicorn.Server):
     """Says where it listens once it does, and ends normally on a signal instead of raising it again."""
 
@@ -200,7 +163,7 @@ def serve(provider: StubProvider, listeners: list[socket.socket], addresses: lis
         provider,
         interface="asgi3",
         loop="uvloop",
-        http=StubProtocol,
+        http=JoiningProtocol,
         ws="none",
         lifespan="off",
         access_log=False,

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
@@ -17,7 +18,6 @@ from mastio.exchange import Entry
 from mastio.hooks import Hooks, Plugin, PluginSettings
 from mastio.services import Services, Worker
 from mastio_audit.chain import ChainError
-from mastio_audit.postgres import PostgresStore
 from mastio_audit.sequencer import BATCH, QUEUE, Sequencer
 from mastio_audit.sqlite import SqliteStore
 from mastio_audit.store import AuditStore, StoreError
@@ -50,7 +50,10 @@ def open_store(services: Services) -> AuditStore:
     if kind == "sqlite":
         return SqliteStore(services.data / "db" / "audit.sqlite", alone=services.workers == 1)
     if kind == "postgresql":
-        return PostgresStore(services.database_url, owner(services.worker))
+        # Imported only where it is used: its driver would cost a worker on SQLite memory for nothing.
+        postgres = importlib.import_module("mastio_audit.postgres")
+        store: AuditStore = postgres.PostgresStore(services.database_url, owner(services.worker))
+        return store
     raise ConfigurationError(f"The audit log cannot be kept in a database of kind {kind}.", "Use SQLite or PostgreSQL.")
 
 

@@ -313,14 +313,12 @@ class Sequencer:
             raise ChainError("the head of the log is gone", extent.end)
         if extent.end != head.size:
             raise ChainError("the head and the entries end at different places", min(extent.end, head.size))
-        if head.size < known.size:
-            raise ChainError("it was confirmed and is gone", head.size)
         start = max(head.size - TAIL, 0)
         chain.verify_tail(start, await self._store.read(start, head.size - start), head)
         if known.size:
             confirmed = await self._store.read(known.size - 1, 1)
             if not confirmed or chain.leaf_hash(confirmed[0][1]) != known.last_hash:
-                raise ChainError("it is not what was confirmed", known.size - 1)
+                raise ChainError("it is not there as it was confirmed", known.size - 1)
 
     async def _close_cut(self, intents: Iterable[Row], event: Entry | None) -> None:
         """Store an outcome `unknown` for each of the intents, and the event."""

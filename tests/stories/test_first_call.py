@@ -8,9 +8,9 @@ from pathlib import Path
 import httpx
 import openai
 import pytest
-from world import Appliance, Stub, wait_until
 
 from mastio.client import DPoPAuth, Identity
+from world import Appliance, Stub, wait_until
 
 BODY = {"model": "stub/gpt-4o", "messages": [{"role": "user", "content": "hello"}]}
 RECEIPT = "mastio-receipt"

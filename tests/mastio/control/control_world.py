@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import orjson
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519
@@ -53,7 +54,7 @@ class FrontDoor:
         try:
             await self._app(scope, receive, send)
         except MastioError as error:
-            body = f'{{"code":"{error.code}","message":"{error.message}"}}'.encode()
+            body = orjson.dumps({"code": error.code, "message": error.message})
             headers = [(b"content-type", b"application/json")]
             await send({"type": "http.response.start", "status": error.status, "headers": headers})
             await send({"type": "http.response.body", "body": body})

@@ -19,13 +19,13 @@ from typing import Any
 import apsw
 import asyncpg
 import pytest
+
+from mastio.exchange import Entry, Phase
 from mastio_audit import chain
 from mastio_audit.chain import Head
 from mastio_audit.postgres import PostgresReader, PostgresStore, dsn
 from mastio_audit.sqlite import SqliteReader, SqliteStore
 from mastio_audit.store import AuditStore, Batch, Build, LogReader, OpenIntent
-
-from mastio.exchange import Entry, Phase
 
 BINARIES = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name))
 

@@ -9,13 +9,13 @@ from contextlib import asynccontextmanager
 from typing import Any, Literal
 
 import pytest
+
+from mastio.errors import AuditError
+from mastio.exchange import Entry, Phase
 from mastio_audit import chain
 from mastio_audit.chain import Head, Row
 from mastio_audit.sequencer import Sequencer
 from mastio_audit.store import Build, Extent, OpenIntent, StoreError
-
-from mastio.errors import AuditError
-from mastio.exchange import Entry, Phase
 
 Fault = Literal["before", "after", "defect"]
 

@@ -14,10 +14,10 @@ from uuid import UUID
 import orjson
 import pytest
 import rfc8785
-from mastio_audit import chain
-from mastio_audit.chain import ChainError, Head, Row
 
 from mastio.exchange import Entry, Phase
+from mastio_audit import chain
+from mastio_audit.chain import ChainError, Head, Row
 
 MakeEntry = Callable[..., Entry]
 VECTORS = Path(os.environ.get("MASTIO_VECTORS", Path(__file__).parents[4] / "shared" / "vectors"))

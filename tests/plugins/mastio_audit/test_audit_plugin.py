@@ -9,16 +9,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from mastio_audit import AuditSettings, chain, is_cut, open_store, plugin
-from mastio_audit.postgres import PostgresStore
-from mastio_audit.sqlite import SqliteStore
-from mastio_audit.verify import verify_log
 
 from mastio import __version__
 from mastio.errors import AuditError, ConfigurationError, PluginError
 from mastio.exchange import Entry
 from mastio.hooks import Hooks
 from mastio.services import Services, Worker
+from mastio_audit import AuditSettings, chain, is_cut, open_store, plugin
+from mastio_audit.postgres import PostgresStore
+from mastio_audit.sqlite import SqliteStore
+from mastio_audit.verify import verify_log
 
 if TYPE_CHECKING:
     from tests.plugins.mastio_audit.conftest import Place

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from mastio_audit import chain
-from mastio_audit.chain import Head
 
 from mastio.exchange import Phase
+from mastio_audit import chain
+from mastio_audit.chain import Head
 from tests.plugins.mastio_audit.memory import Fault, MemoryStore, in_service, make, opened, refused
 
 
@@ -169,7 +169,7 @@ class TestFailure:
             store.unreachable = 0
         async with opened(store) as sequencer:
             store.unreachable = 3
-            assert await asyncio.gather(sequencer.ready(), sequencer.ready()) == ["nobody is there"] * 2
+            assert set(await asyncio.gather(sequencer.ready(), sequencer.ready())) == {"nobody is there"}
             await in_service(sequencer)
             assert await sequencer.ready() is None
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from mastio_audit import chain
-from mastio_audit.chain import ChainError
 
 from mastio.exchange import Entry
+from mastio_audit import chain
+from mastio_audit.chain import ChainError
 from tests.plugins.mastio_audit.memory import MemoryStore, make, opened, refused
 
 

@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING
 
 import apsw
 import pytest
+
+from mastio.errors import ConfigurationError
 from mastio_audit import chain
 from mastio_audit.chain import Head
 from mastio_audit.postgres import PostgresStore, dsn
 from mastio_audit.sqlite import INLINE_PATIENCE, OLDEST_SQLITE, SqliteReader, SqliteStore
 from mastio_audit.store import AuditStore, Batch, Build, DamageError, Extent, LogReader, StoreError
 from mastio_audit.verify import verify_log
-
-from mastio.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from tests.plugins.mastio_audit.conftest import Cluster, Place

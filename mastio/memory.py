@@ -1,0 +1,33 @@
+"""Gives back what only the start needed: freed heap, and library pages that were touched while loading.
+
+Loading relocates and initialises far more of the shared libraries than serving touches again. Those pages are clean
+copies of files, so letting the kernel take them costs a minor fault each if they are wanted after all, and makes a
+worker about ten megabytes smaller.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import re
+from pathlib import Path
+
+MADV_PAGEOUT = 21
+"""madvise(2), since Linux 5.4; an older kernel refuses it, and nothing is given back."""
+
+_MAPPING = re.compile(r"([0-9a-f]+)-([0-9a-f]+) (\S{4}) \S+ \S+ ([0-9]+)")
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_libc.madvise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
+
+
+def give_back() -> None:
+    """Call once, when everything is loaded and open."""
+    gc.collect()
+    gc.freeze()  # what lives now lives as long as the worker: later collections need not look at it
+    _libc.malloc_trim(0)
+    for line in Path("/proc/self/maps").read_text().splitlines():
+        mapping = _MAPPING.match(line)
+        if mapping is not None and mapping[4] != "0" and "w" not in mapping[3]:
+            start, end = int(mapping[1], 16), int(mapping[2], 16)
+            _libc.madvise(start, end - start, MADV_PAGEOUT)
