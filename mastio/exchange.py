@@ -32,8 +32,6 @@ class Route:
     `limit` bounds the body in bytes. `streams`: the reply may come in pieces, so the edge must not buffer it.
     `credential_in_body`: the body is read before authentication because it may carry the credential (RFC 7521 §4.2);
     keep `limit` small there, since strangers reach it.
-    `credential_in_body`: the body is read before authentication because it may carry the credential (RFC 7521 §4.2);
-    keep `limit` small there, since strangers reach it.
     """
 
     path: str
@@ -45,7 +43,6 @@ class Route:
     recorded: Literal["all", "refusals", "none"] = "all"
     limit: int = 64 * 1024
     streams: bool = False
-    credential_in_body: bool = False
     credential_in_body: bool = False
 
 

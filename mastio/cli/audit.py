@@ -14,10 +14,9 @@ import sys
 import time
 from pathlib import Path
 
+from mastio.errors import ConfigurationError
 from mastio_audit.store import StoreError
 from mastio_audit.verify import Progress, Report, database_reader, sqlite_reader, verify_log
-
-from mastio.errors import ConfigurationError
 
 _INTERVAL_TERMINAL, _INTERVAL_ELSEWHERE = 0.2, 5.0  # seconds between two lines of progress
 

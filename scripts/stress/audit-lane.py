@@ -26,14 +26,14 @@ import time
 from pathlib import Path
 
 import uvloop
+
+from mastio.exchange import Entry
 from mastio_audit import chain
 from mastio_audit.postgres import PostgresReader, PostgresStore
 from mastio_audit.sequencer import Sequencer
 from mastio_audit.sqlite import SqliteReader, SqliteStore
 from mastio_audit.store import AuditStore, Batch, LogReader
 from mastio_audit.verify import verify_log
-
-from mastio.exchange import Entry
 
 CHUNK = 5_000
 

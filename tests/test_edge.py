@@ -1,0 +1,81 @@
+"""nginx matches the route table, and the rendered configuration is one that nginx accepts."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from mastio.app import read_plan
+from mastio.edge import ERRORS, read_edge_headers, render, render_locations
+from mastio.errors import CODES, BadRequest
+from mastio.pki.authority import Authority
+from mastio.prepare import nginx_version
+from world import NGINX
+
+PLAN, PROBLEMS = read_plan(Path("/nowhere"))
+
+
+def locations(text: str) -> set[str]:
+    """Paths of the rendered locations, parameters back in braces."""
+    found = set(re.findall(r"^location = (\S+) \{", text, re.MULTILINE))
+    for pattern in re.findall(r'^location ~ "(.+)" \{', text, re.MULTILINE):
+        path = re.sub(r"\(\?<(\w+)>\[\^/\]\+\)", r"{\1}", pattern.removeprefix("^").removesuffix("$"))
+        path = re.sub(r"\(\?<(\w+)>\.\+\)", r"{\1...}", path)
+        found.add(path.replace("\\", ""))
+    return found
+
+
+def test_the_locations_are_the_routes() -> None:
+    assert locations(render_locations(PLAN.routes)) == {route.path for route in PLAN.routes}
+    assert PROBLEMS == []
+
+
+def test_a_route_that_is_left_out_is_noticed() -> None:
+    assert locations(render_locations(PLAN.routes[:-1])) != {route.path for route in PLAN.routes}
+
+
+def test_the_edge_speaks_the_vocabulary() -> None:
+    assert {code for code, _ in ERRORS.values()} <= CODES.keys()
+
+
+def test_streams_are_not_buffered() -> None:
+    blocks = re.findall(r"^location .*?^\}", render_locations(PLAN.routes), re.MULTILINE | re.DOTALL)
+    unbuffered = {block.split()[2] for block in blocks if "proxy_buffering off" in block}
+    assert unbuffered == {route.path for route in PLAN.routes if route.streams}
+
+
+@pytest.mark.parametrize("version", ["1.22.1", "1.30.6"])
+def test_nginx_accepts_what_is_rendered(tmp_path: Path, version: str) -> None:
+    """`nginx -t`; newer syntax than the installed nginx knows is only rendered."""
+    if NGINX is None:
+        pytest.skip("nginx is not installed")
+    for name in ("run", "logs", "edge"):
+        (tmp_path / name).mkdir()
+    authority = Authority.ensure(tmp_path, "test.example", 1_800_000_000.0)
+    authority.issue_server(["localhost"], 1_800_000_000.0)
+    render(PLAN.settings, PLAN.routes, tmp_path, b"secret", version)
+    text = (tmp_path / "edge" / "mastio.conf").read_text()
+    assert ("http2 on;" in text) == (version == "1.30.6")
+    assert (tmp_path / "edge" / "snippets" / "identity.conf").stat().st_mode & 0o777 == 0o600
+    if tuple(map(int, nginx_version().split("."))) < tuple(map(int, version.split("."))):
+        return
+    command = [NGINX, "-t", "-p", f"{tmp_path}/edge/", "-c", "nginx.conf", "-e", f"{tmp_path}/logs/e.log"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_identity_comes_from_the_edge_alone() -> None:
+    good = [(b"x-edge-secret", b"s"), (b"x-edge-certificate", b"pem"), (b"x-edge-address", b"10.0.0.1")]
+    assert read_edge_headers(good, b"s") == (b"pem", "10.0.0.1")
+    assert read_edge_headers([(b"x-edge-secret", b"s"), (b"x-edge-certificate", b"")], b"s") == (None, "")
+    for wrong in (good[1:], [(b"x-edge-secret", b"x"), *good[1:]], [*good, good[0]], [*good, good[1]], []):
+        with pytest.raises(BadRequest):
+            read_edge_headers(wrong, b"s")
+
+
+def test_every_identity_header_is_set_or_cleared() -> None:
+    text = (Path(__file__).parent.parent / "nginx" / "snippets" / "identity.conf").read_text().lower()
+    for name in ("x-edge-secret", "x-edge-certificate", "x-edge-address", "x-forwarded-for", "forwarded", "x-real-ip",
+                 "x-client-cert", "x-client-dn", "client-cert", "x-forwarded-client-cert"):  # fmt: skip
+        assert f"proxy_set_header {name} " in text
