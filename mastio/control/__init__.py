@@ -79,6 +79,14 @@ def build(
         exception_handlers={RequestValidationError: refuse_body, HTTPException: refuse_route},
     )
     app.router.route_class = StrictRoute
+    endpoints = _endpoints(context)
+    for route in ROUTES:
+        for method in route.methods:
+            _add(app, route, method, endpoints)
+    return app
+
+
+def _endpoints(context: Context) -> Endpoints:
     endpoints: dict[tuple[str, str], Endpoint] = {}
     for router in (
         EnrollmentRouter(context),
@@ -89,10 +97,7 @@ def build(
         DiscoveryRouter(context),
     ):
         endpoints.update(router.endpoints())
-    for route in ROUTES:
-        for method in route.methods:
-            _add(app, route, method, endpoints)
-    return app
+    return endpoints
 
 
 def _add(app: FastAPI, route: Route, method: str, endpoints: Endpoints) -> None:

@@ -48,7 +48,7 @@ class Context:
         return self.authority.issue_leaf(key, enrollment.name, self.now(), self.leaf_seconds)
 
 
-def read_principal(request: Request) -> Principal:
+async def read_principal(request: Request) -> Principal:
     """Who calls, as the front door found out. Without it nothing here is served: a `KeyError` is a defect."""
     principal = request.scope["state"]["principal"]
     if not isinstance(principal, Principal):

@@ -35,7 +35,7 @@ class Paging:
         return int(self.after)
 
 
-def read_paging(
+async def read_paging(
     limit: Annotated[int, Query(ge=1, le=MAX_LIMIT)] = 100,
     cursor: Annotated[str | None, Query(max_length=200)] = None,
 ) -> Paging:

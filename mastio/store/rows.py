@@ -10,11 +10,14 @@ from typing import Any
 from sqlalchemy import Row
 
 from mastio.store.base import Admin, Agent, Enrollment, EnrollmentToken, PolicyRow, ProviderRow
+from mastio.store.keys import PURPOSES
 from mastio.store.sealed import Sealer, SealError
 
 log = logging.getLogger("mastio.store")
 
 MAX_SECRET = 16 * 1024
+OWN_FILES = frozenset({"admin-token", *(f"{purpose}.key" for purpose in PURPOSES)})
+"""The appliance's own secrets: never a provider's, wherever they lie."""
 
 
 def decode_agent(row: Row[Any]) -> Agent:
@@ -150,8 +153,8 @@ def read_secret_file(path: str, folders: tuple[Path, ...]) -> str:
     """The secret in the file, without surrounding white space. Raises `SecretFileError`."""
     try:
         real = Path(path).resolve(strict=True)
-        if not any(real.is_relative_to(folder.resolve()) for folder in folders):
-            raise SecretFileError("The file is not in a folder that secrets may be read from.")
+        if real.name in OWN_FILES or not any(real.is_relative_to(folder.resolve()) for folder in folders):
+            raise SecretFileError("The file is not one that a secret may be read from.")
         with real.open("rb") as file:
             secret = file.read(MAX_SECRET + 1).decode().strip()
     except (OSError, ValueError, RuntimeError) as error:

@@ -24,7 +24,8 @@ def message() -> Message: ...
 """
 
 GOOD = """
-dispatch(Recorded(Inspected(Authorized(Read(Authenticated(received(), STRANGER, ()), action(), message()), allow()), message(), ()), 0))
+parsed = Read(Authenticated(received(), STRANGER, ()), action(), message())
+dispatch(Recorded(Inspected(Authorized(parsed, allow()), message(), ()), 0))
 """
 
 SKIPS = {

@@ -5,9 +5,12 @@ from __future__ import annotations
 import argparse
 import json
 import socket
+import ssl
 import stat
-import threading
 import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +24,7 @@ from mastio.cli import agents, enroll, enrollments, providers
 from mastio.client.enroll import FILES
 from mastio.client.proofs import parse_private_jwk
 from mastio.errors import ConfigurationError
+from mastio.pki.authority import Authority
 
 
 def run(module: Any, *words: str) -> int:
@@ -94,19 +98,18 @@ def test_a_wrong_fingerprint_stops_before_anything_is_sent(
 
 def test_a_server_of_another_authority_is_not_believed(served: Served, tmp_path: Path) -> None:
     other = tmp_path / "other.crt"
-    httpx_bundle = Path(httpx.__file__).parent  # any certificate but ours would do: make one that is not ours
-    assert httpx_bundle.exists()
-    other.write_bytes((served.data / "ca" / "intermediate.crt").read_bytes())
+    other.write_bytes(Authority.ensure(tmp_path / "foreign", "world.test", time.time()).root_pem)
     with pytest.raises(ConfigurationError, match="cannot be reached"):
         enrol(served, "four", tmp_path / "id", "--ca", str(other))
-    assert [f.name for f in tmp_path.iterdir()] == ["other.crt"]
+    assert sorted(f.name for f in tmp_path.iterdir()) == ["foreign", "other.crt"]
 
 
-def approve_soon(served: Served, name: str, verb: str, *more: str) -> threading.Thread:
+@contextmanager
+def decided_soon(served: Served, name: str, verb: str, *more: str) -> Iterator[None]:
     """Decide on the request for `name` as soon as there is one, as an operator at another terminal would."""
 
     def decide() -> None:
-        context = httpx.create_ssl_context(verify=str(served.ca_file))
+        context = ssl.create_default_context(cafile=str(served.ca_file))
         secret = (served.data / "secrets" / "admin-token").read_text().strip()
         headers = {"Authorization": f"Bearer {secret}"}
         with httpx.Client(base_url=served.base_url, verify=context, headers=headers, trust_env=False) as client:
@@ -118,18 +121,19 @@ def approve_soon(served: Served, name: str, verb: str, *more: str) -> threading.
                     assert admin(served, enrollments, verb, found[0], *more) == 0
                     return
                 time.sleep(0.05)
+        raise AssertionError(f"nobody asked to be {name}")
 
-    thread = threading.Thread(target=decide)
-    thread.start()
-    return thread
+    with ThreadPoolExecutor(1) as pool:
+        deciding = pool.submit(decide)
+        yield
+        deciding.result()
 
 
 def test_without_a_token_it_waits_for_a_human(
     served: Served, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    operator = approve_soon(served, "five", "approve")
-    assert enrol(served, "five", tmp_path / "id", "--reason", "nightly") == 0
-    operator.join()
+    with decided_soon(served, "five", "approve"):
+        assert enrol(served, "five", tmp_path / "id", "--reason", "nightly", "--timeout", "30") == 0
     said = capsys.readouterr()
     assert "waiting for an operator" in said.err and "key SHA-256" in said.err
     assert (tmp_path / "id" / "agent.crt").exists()
@@ -138,9 +142,8 @@ def test_without_a_token_it_waits_for_a_human(
 def test_a_rejection_is_status_1_and_leaves_nothing(
     served: Served, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    operator = approve_soon(served, "six", "reject", "--reason", "unknown machine")
-    assert enrol(served, "six", tmp_path / "id") == 1
-    operator.join()
+    with decided_soon(served, "six", "reject", "--reason", "unknown machine"):
+        assert enrol(served, "six", tmp_path / "id", "--timeout", "30") == 1
     assert "rejected: unknown machine" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
 

@@ -351,7 +351,12 @@ async def test_a_secret_file_is_read_from_its_folder_only(opened: Opened) -> Non
     )
     assert opened.directory.providers["p"].api_key == "sk-file"
     (folder / "link").symlink_to(opened.data / "secrets" / "store-secrets.key")
-    for path in (folder / ".." / "store-secrets.key", folder / "link", folder / "none", folder):
+    (folder / "edge.key").write_text("an own key, wherever it lies")
+    (folder / "empty").write_text("\n")
+    (folder / "long").write_text("x" * 20_000)
+    (folder / "binary").write_bytes(b"\xff\xfe")
+    bad = ("../store-secrets.key", "link", "edge.key", "empty", "long", "binary", "none", "")
+    for path in (folder / name for name in bad):
         row = ProviderRow("p", "openai", "https://x.example/v1", api_key_file=str(path))
         await opened.store.providers.replace(row)
         assert opened.directory.providers["p"].api_key is None

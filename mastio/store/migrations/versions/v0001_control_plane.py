@@ -15,6 +15,7 @@ def upgrade() -> None:
     _revision()
     _identities()
     _enrollments()
+    _tokens()
     _described()
 
 
@@ -116,6 +117,9 @@ def _enrollments() -> None:
         sqlite_where=pending,
         postgresql_where=pending,
     )
+
+
+def _tokens() -> None:
     op.create_table(
         "enrollment_tokens",
         sa.Column("id", sa.Text, nullable=False),
