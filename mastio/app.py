@@ -104,8 +104,8 @@ async def open_app(data: Path, slot: int, config: Path | None = None) -> AsyncIt
     keys = FileKeys(data)
     authority = Authority.load(data, settings.server.trust_domain)
     database = Database(url)
-    directory = HotDirectory(database, keys, secret_folders=(data / "secrets",))
-    store = ControlStore(database, keys, refresh=directory.refresh, secret_folders=(data / "secrets",))
+    directory = HotDirectory(database, keys, secret_folders=secret_folders(data))
+    store = ControlStore(database, keys, refresh=directory.refresh, secret_folders=secret_folders(data))
     pools = Pools()
     await directory.start()
     pipeline: Pipeline | None = None
@@ -147,6 +147,11 @@ async def open_app(data: Path, slot: int, config: Path | None = None) -> AsyncIt
         await pools.close()
         await directory.close()
         await database.close()
+
+
+def secret_folders(data: Path) -> tuple[Path, ...]:
+    """Where `api_key_file` of a provider may lie: not beside the appliance's own keys."""
+    return (data / "secrets" / "providers", Path("/run/secrets"))
 
 
 def node_name(data: Path) -> str:

@@ -154,9 +154,21 @@ class Pipeline:
                 if credential is not None:
                     credentials.append(credential)
         if head.route.requires:
-            progress.principal = bind(credentials, self._services.directory.agents, self._services.now())
+            progress.principal = await self._bind(credentials)
             _verify_role(head.route, progress.principal)
         return Authenticated(received, progress.principal, tuple(credentials)), body
+
+    async def _bind(self, credentials: list[Credential]) -> Principal:
+        """The principal. An agent may have been enrolled or renewed a moment ago through another worker, so a proven
+        credential that the hot copy does not know yet is looked up once more in a fresh one."""
+        directory, now = self._services.directory, self._services.now()
+        try:
+            return bind(credentials, directory.agents, now)
+        except AuthenticationError as error:
+            if error.code not in ("agent_unknown", "invalid_certificate"):
+                raise
+        await directory.refresh()
+        return bind(credentials, directory.agents, now)
 
     async def _parse(
         self, authenticated: Authenticated, body: bytes | None, receive: Receive, progress: Progress

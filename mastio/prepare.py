@@ -21,7 +21,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from mastio.app import Plan, read_plan
+from mastio.app import Plan, read_plan, secret_folders
 from mastio.edge import app_addresses, render
 from mastio.errors import ConfigurationError, MastioError
 from mastio.pki.authority import DAY, Authority
@@ -109,10 +109,10 @@ def _ensure_node(data: Path) -> None:
 
 async def _bootstrap(data: Path, url: str, keys: FileKeys) -> Path:
     database = Database(url)
-    directory = HotDirectory(database, keys, secret_folders=(data / "secrets",))
+    directory = HotDirectory(database, keys, secret_folders=secret_folders(data))
     await directory.start()
     try:
-        store = ControlStore(database, keys, refresh=directory.refresh, secret_folders=(data / "secrets",))
+        store = ControlStore(database, keys, refresh=directory.refresh, secret_folders=secret_folders(data))
         return await bootstrap(store, data)
     finally:
         await directory.close()

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from mastio.client import Identity
+from postgresql import run_cluster
 from world import NGINX, Appliance, Stub, open_appliance
 
 
@@ -17,6 +18,13 @@ def running() -> Iterator[tuple[Appliance, Stub]]:
     with open_appliance() as (appliance, stub):
         assert stub is not None
         yield appliance, stub
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[str]:
+    """The URL of a running cluster, `DATABASE` standing for the database's name."""
+    with run_cluster() as server:
+        yield server
 
 
 @pytest.fixture(scope="session")

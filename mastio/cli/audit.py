@@ -15,6 +15,7 @@ import time
 from pathlib import Path
 
 from mastio.errors import ConfigurationError
+from mastio.settings import read_settings
 from mastio_audit.store import StoreError
 from mastio_audit.verify import Progress, Report, database_reader, sqlite_reader, verify_log
 
@@ -34,7 +35,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Carry out `mastio audit …`; returns the exit status."""
     try:
-        reader = database_reader(args.database) if args.database else sqlite_reader(args.data)
+        database = args.database or find_database(args.data)
+        reader = database_reader(database) if database else sqlite_reader(args.data)
         report = asyncio.run(verify_log(reader, _progress()))
     except ConfigurationError as error:
         return _cannot_run(error.message, error.hint)
@@ -42,6 +44,12 @@ def run(args: argparse.Namespace) -> int:
         return _cannot_run(f"The audit log cannot be read: {error}.", "Name its place with --data or --database.")
     _print(report, args.json)
     return 0 if report.first_bad is None else 3
+
+
+def find_database(data: Path) -> str | None:
+    """The PostgreSQL database that the settings in a data folder name; None where the log is SQLite's."""
+    settings, _ = read_settings(data / "mastio.toml")
+    return settings.database.url if settings.database.url.startswith("postgresql") else None
 
 
 def _print(report: Report, as_json: bool) -> None:

@@ -149,5 +149,8 @@ class Directory(Protocol):
     def version(self) -> int:
         """Grows with every change of anything above."""
 
+    async def refresh(self) -> None:
+        """Return once everything committed before this call is visible here. Raises `Unavailable`."""
+
     def on_change(self, callback: Callable[[], None]) -> None:
         """Call `callback` in the event loop after each change has been applied."""
