@@ -56,9 +56,7 @@ class Verifier:
                 self._services.trust_domain,
             )
         except (ChainError, ValueError) as error:
-            raise AuthenticationError(
-                "The client certificate is not ours.", code="invalid_certificate"
-            ) from error
+            raise AuthenticationError("The client certificate is not ours.", code="invalid_certificate") from error
         return CertificateCredential(facts.name, facts.thumbprint, facts.serial, facts.not_after)
 
 

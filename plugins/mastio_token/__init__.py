@@ -97,9 +97,7 @@ class Authenticator:
         name, _, rest = values[0].partition(b" ")
         scheme, token = SCHEMES.get(name.lower()), rest.strip()
         if scheme is None or not token or len(token) > MAX_TOKEN:
-            raise AuthenticationError(
-                "The Authorization header is not acceptable.", code="invalid_token"
-            )
+            raise AuthenticationError("The Authorization header is not acceptable.", code="invalid_token")
         if token.startswith(ADMIN_PREFIX):
             return self._find_admin(scheme, token)
         known = self._tokens.get((scheme, token))
