@@ -1,0 +1,360 @@
+"""Playbooks: a pipeline of small plugins, one request, and the sequence of what happened, written down."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from mastio.errors import AuditError, AuthenticationError, BadRequest, ConfigurationError, DispatchError
+from mastio.exchange import (
+    Action,
+    AdminCredential,
+    Allow,
+    Block,
+    CertificateCredential,
+    Deny,
+    Entry,
+    Message,
+    Pass,
+    Recorded,
+    Redact,
+    Reply,
+    RequestHead,
+    Route,
+    Window,
+)
+from mastio.hooks import Hooks
+from mastio.pipeline import Pipeline
+from mastio.services import Services, Trust, Worker
+from mastio.store.base import Agent
+from mastio.telemetry import Telemetry
+
+AGENT = Agent("alice", "spiffe://t/agent/alice", "active", frozenset(), {}, "pin", 9e9, version=1)
+CERTIFICATE = CertificateCredential("alice", "pin", "01", 9e9)
+CHAT = Route("/chat", ("POST",), frozenset({"agent"}), "llm.chat", "", dialect="openai", limit=100, streams=True)
+
+
+class Directory:
+    """The hot copy of one agent."""
+
+    def __init__(self) -> None:
+        self.agents = {"alice": AGENT}
+        self.admins: dict[str, Any] = {}
+        self.providers: dict[str, Any] = {}
+        self.policies: dict[str, Any] = {}
+        self.version = 1
+
+    async def refresh(self) -> None:
+        return None
+
+    def on_change(self, callback: Any) -> None:
+        return None
+
+
+class FixedKeys:
+    def key(self, purpose: str) -> bytes:
+        return purpose.encode().ljust(32, b".")
+
+
+async def never(*_: Any) -> bool:
+    return False
+
+
+SERVICES = Services(
+    data=Path("/nowhere"), public_url="https://t", trust_domain="t", database_url="", directory=Directory(),
+    keys=FixedKeys(), worker=Worker("n", 0, "i"), workers=1, upstreams=None,  # type: ignore[arg-type]
+    trust=lambda: Trust(b"", ()), permits=never, now=lambda: 1000.0,
+)  # fmt: skip
+
+
+class World:
+    """Collects in one list what was recorded, dispatched and sent."""
+
+    def __init__(self, **hooks: Any) -> None:
+        self.events: list[Any] = []
+        self.log_fails_at: str | None = None
+        base = {
+            "authenticate": lambda head: CERTIFICATE,
+            "authorize": self.allow,
+            "record": self.record,
+            "read": {"llm.chat": lambda head, principal, body: (Action("llm.chat", "Model", "m"), Message(body))},
+            "dispatch": {"llm.chat": self.dispatch},
+        }
+        self.hooks = Hooks(**{**base, **hooks})
+        self.reply: Any = Reply(200, [(b"content-type", b"application/json")], b"{}")
+
+    async def allow(self, *_: Any) -> Allow:
+        return Allow("rule")
+
+    async def record(self, entry: Entry) -> int:
+        if entry.phase == self.log_fails_at:
+            raise AuditError("The log is closed.")
+        said = entry.outcome["status"] if entry.outcome else None
+        self.events.append((entry.phase, said) if said else entry.phase)
+        return len(self.events) - 1
+
+    async def dispatch(self, recorded: Recorded) -> Reply:
+        self.events.append(("dispatch", recorded.message.raw))
+        if isinstance(self.reply, Exception):
+            raise self.reply
+        reply: Reply = self.reply
+        return reply
+
+    async def run(self, body: bytes = b"body", headers: Any = (), route: Route = CHAT) -> None:
+        pipeline = Pipeline([CHAT], [("test", self.hooks)], SERVICES, Telemetry(), 10)
+        head = RequestHead("id", "POST", "/chat", b"", {}, list(headers), route, None, "127.0.0.1")
+        pieces = [{"type": "http.request", "body": body, "more_body": False}]
+
+        async def receive() -> Any:
+            if pieces:
+                return pieces.pop()
+            await pending()
+
+        async def send(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                self.headers = dict(message["headers"])
+                self.events.append(message["status"])
+            elif message["body"]:
+                self.events.append(message["body"])
+
+        await pipeline.run(head, receive, send)
+
+    @property
+    def code(self) -> str:
+        """The code in the last body that was sent."""
+        code: str = orjson.loads(self.events[-1])["error"]["code"]
+        return code
+
+
+async def pending() -> None:
+    await asyncio.Event().wait()
+
+
+async def test_the_whole_order() -> None:
+    world = World()
+    await world.run()
+    assert world.events == ["intent", ("dispatch", b"body"), ("outcome", "ok"), 200, b"{}"]
+    assert world.headers[b"mastio-receipt"] == b"0"
+    assert world.headers[b"x-request-id"] == b"id"
+
+
+async def test_a_stranger_is_refused_before_the_body_is_looked_at() -> None:
+    looked: list[bytes] = []
+    read = {"llm.chat": lambda head, principal, body: looked.append(body)}
+    world = World(authenticate=lambda head: None, read=read)
+    await world.run()
+    assert world.events[:2] == [("event", "refused"), 401]
+    assert (world.code, looked) == ("missing_credential", [])
+
+
+async def test_present_and_wrong_ends_it_even_beside_a_good_one() -> None:
+    def wrong(head: RequestHead) -> None:
+        raise AuthenticationError("Wrong.", code="invalid_token")
+
+    world = World(authenticate=wrong, challenge=lambda head, error: {"WWW-Authenticate": f"X {error.code}"})
+    await world.run()
+    assert world.events[:2] == [("event", "refused"), 401]
+    assert world.headers[b"www-authenticate"] == b"X invalid_token"
+
+
+async def test_a_role_that_does_not_cover_the_route() -> None:
+    world = World(authenticate=lambda head: AdminCredential("root", "auditor"))
+    await world.run()
+    assert (world.events[:2], world.code) == ([("event", "refused"), 403], "role_required")
+
+
+async def test_too_large_a_body() -> None:
+    world = World()
+    await world.run(b"x" * 101)
+    assert (world.events[:2], world.code) == ([("event", "refused"), 413], "payload_too_large")
+    world = World()
+    await world.run(headers=[(b"content-length", b"101")])
+    assert world.code == "payload_too_large"
+
+
+async def test_a_parser_that_refuses() -> None:
+    def read(*_: Any) -> None:
+        raise BadRequest("No.", code="invalid_body")
+
+    world = World(read={"llm.chat": read})
+    await world.run()
+    assert (world.events[:2], world.code) == ([("event", "refused"), 422], "invalid_body")
+
+
+@pytest.mark.parametrize(
+    ("answer", "status", "code"),
+    [
+        (Deny("r", "No."), 403, "denied"),
+        (Deny("r", "Wait.", code="rate_limited", headers=(("Retry-After", "7"),)), 429, "rate_limited"),
+        (None, 403, "denied"),
+    ],
+)
+async def test_denied(answer: Any, status: int, code: str) -> None:
+    async def authorize(*_: Any) -> Any:
+        return answer
+
+    world = World(authorize=authorize)
+    await world.run()
+    assert (world.events[:2], world.code) == ([("event", "refused"), status], code)
+    assert world.headers.get(b"retry-after") == (b"7" if status == 429 else None)
+
+
+async def test_inspectors_redact_in_turn_and_block() -> None:
+    async def redact(principal: Any, action: Any, message: Any) -> Any:
+        return Redact(b"redacted", ("pii",)) if isinstance(message, Message) else Pass()
+
+    world = World(inspect=redact)
+    await world.run()
+    assert world.events[1] == ("dispatch", b"redacted")
+
+    async def block(*_: Any) -> Any:
+        return Block(("secret",), "There is a secret in it.")
+
+    world = World(inspect=block)
+    await world.run()
+    assert (world.events[:2], world.code) == ([("event", "refused"), 422], "blocked")
+
+
+async def test_no_audit_no_service() -> None:
+    world = World()
+    world.log_fails_at = "intent"
+    await world.run()
+    assert (world.events[0], world.code) == (503, "audit_unavailable")
+    assert world.headers[b"retry-after"] == b"1"
+
+
+async def test_an_answer_whose_outcome_is_not_durable_is_withheld() -> None:
+    world = World()
+    world.log_fails_at = "outcome"
+    await world.run()
+    assert world.events[:3] == ["intent", ("dispatch", b"body"), 503]
+    assert world.code == "audit_unavailable"
+
+
+async def test_a_refusal_that_cannot_be_recorded_is_a_503() -> None:
+    world = World(authenticate=lambda head: None)
+    world.log_fails_at = "event"
+    await world.run()
+    assert (world.events[0], world.code) == (503, "audit_unavailable")
+
+
+async def test_a_failed_dispatch_has_its_outcome() -> None:
+    world = World()
+    world.reply = DispatchError("Broken.")
+    await world.run()
+    assert world.events[:4] == ["intent", ("dispatch", b"body"), ("outcome", "failed"), 502]
+
+
+@pytest.mark.parametrize("stage", ["authenticate", "read", "authorize", "inspect", "dispatch"])
+async def test_an_undeclared_error_refuses_at_every_stage(stage: str) -> None:
+    def broken(*_: Any) -> Any:
+        raise ZeroDivisionError("the secret of the plugin")
+
+    async def broken_later(*_: Any) -> Any:
+        raise ZeroDivisionError("the secret of the plugin")
+
+    hooks = {
+        "authenticate": {"authenticate": broken},
+        "read": {"read": {"llm.chat": broken}},
+        "authorize": {"authorize": broken_later},
+        "inspect": {"inspect": broken_later},
+        "dispatch": {"dispatch": {"llm.chat": broken_later}},
+    }
+    world = World(**hooks[stage])
+    await world.run()
+    assert world.code == "internal"
+    assert b"secret of" not in world.events[-1]
+    dispatched = [event for event in world.events if isinstance(event, tuple) and event[0] == "dispatch"]
+    assert dispatched == []
+    assert 200 not in world.events
+
+
+def stream(*windows: Window | Exception) -> AsyncIterator[Window]:
+    async def go() -> AsyncIterator[Window]:
+        for window in windows:
+            if isinstance(window, Exception):
+                raise window
+            yield window
+
+    return go()
+
+
+SSE = [(b"content-type", b"text/event-stream")]
+
+
+async def test_a_stream_releases_its_last_window_after_the_outcome() -> None:
+    closed: list[bool] = []
+
+    async def close() -> None:
+        closed.append(True)
+
+    world = World()
+    world.reply = Reply(200, SSE, stream(Window(b"a"), Window(b"b"), Window(b"end", last=True)), close=close)
+    await world.run()
+    assert world.events == ["intent", ("dispatch", b"body"), 200, b"a", b"b", ("outcome", "ok"), b"end"]
+    assert closed == [True]
+
+
+async def test_a_stream_whose_outcome_is_not_durable_never_ends_well() -> None:
+    world = World()
+    world.log_fails_at = "outcome"
+    world.reply = Reply(200, SSE, stream(Window(b"a"), Window(b"end", last=True)))
+    await world.run()
+    assert b"end" not in world.events
+    assert b"audit_unavailable" in world.events[-1]
+
+
+async def test_a_stream_that_breaks_ends_with_the_dialects_event() -> None:
+    world = World()
+    world.reply = Reply(200, SSE, stream(Window(b"a"), DispatchError("Broken off.")))
+    await world.run()
+    assert world.events[3:5] == [b"a", ("outcome", "failed")]
+    assert orjson.loads(world.events[-1].removeprefix(b"data: "))["error"]["code"] == "upstream_error"
+
+
+async def test_a_window_that_is_blocked_ends_the_stream() -> None:
+    async def inspect(principal: Any, action: Any, message: Any) -> Any:
+        return Block(("x",), "No.") if isinstance(message, Window) and message.data == b"bad" else Pass()
+
+    world = World(inspect=inspect)
+    world.reply = Reply(200, SSE, stream(Window(b"a"), Window(b"bad"), Window(b"end", last=True)))
+    await world.run()
+    assert b"bad" not in world.events and b"end" not in world.events
+    assert ("outcome", "failed") in world.events
+
+
+async def test_overload_sheds() -> None:
+    world = World()
+    pipeline = Pipeline([CHAT], [("test", world.hooks)], SERVICES, Telemetry(), 0)
+    head = RequestHead("id", "POST", "/chat", b"", {}, [], CHAT, None, "")
+    sent: list[Any] = []
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    await pipeline.run(head, pending, send)
+    assert sent[0]["status"] == 503
+    assert dict(sent[0]["headers"])[b"retry-after"] == b"1"
+
+
+@pytest.mark.parametrize(
+    "plugins",
+    [
+        [],
+        [("a", Hooks(authenticate=lambda head: None, record=never))],
+        [("a", World().hooks), ("b", World().hooks)],
+        [("a", replace(World().hooks, dispatch={}))],
+        [("a", replace(World().hooks, authenticate=None))],
+        [("a", replace(World().hooks, authorize=None))],
+        [("a", replace(World().hooks, record=None))],
+    ],
+)
+def test_a_pipeline_with_a_hole_does_not_start(plugins: Any) -> None:
+    with pytest.raises(ConfigurationError):
+        Pipeline([CHAT], plugins, SERVICES, Telemetry(), 10)
