@@ -61,6 +61,7 @@ class Supervisor:
         self._nginx = nginx
         self._children: list[Child] = []
         self._stopping = False
+        self._renew_at = 0.0
         self._environment = {**os.environ, "PROMETHEUS_MULTIPROC_DIR": str(data / "run" / "metrics")}
         self._lock = -1
 
@@ -73,6 +74,7 @@ class Supervisor:
         _raise_descriptors()
         signal.signal(signal.SIGTERM, self._stop)
         signal.signal(signal.SIGINT, self._stop)
+        signal.signal(signal.SIGHUP, self._look_now)
         self._write_pid("supervisor", os.getpid())
         for slot in range(plan["workers"]):
             listener = self._listen(plan, slot)
@@ -162,12 +164,12 @@ class Supervisor:
 
     def _keep(self) -> None:
         """Replace what dies, until told to stop."""
-        renew_at = time.monotonic() + RENEW_EVERY
+        self._renew_at = time.monotonic() + RENEW_EVERY
         while not self._stopping:
             for child in self._children:
                 self._look(child)
-            if time.monotonic() >= renew_at:
-                renew_at = time.monotonic() + RENEW_EVERY
+            if time.monotonic() >= self._renew_at:
+                self._renew_at = time.monotonic() + RENEW_EVERY
                 self._renew()
             time.sleep(0.1)
 
@@ -190,6 +192,10 @@ class Supervisor:
 
     def _write_pid(self, name: str, pid: int) -> None:
         (self._data / "run" / f"{name}.pid").write_text(f"{pid}\n")
+
+    def _look_now(self, _: int, __: FrameType | None) -> None:
+        """SIGHUP: whether the edge's certificate is due is looked at now."""
+        self._renew_at = 0.0
 
     # --- the end ----------------------------------------------------------------------------------------------------
 

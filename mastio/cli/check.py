@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,7 @@ def run(args: argparse.Namespace) -> int:
 def describe(plan: Plan, problems: list[str]) -> dict[str, Any]:
     """What is in force, as plain JSON. Settings name files for secrets, so there is none in here."""
     settings: dict[str, Any] = {name: getattr(plan.settings, name).model_dump(mode="json") for name in CORE_SECTIONS}
+    settings["database"]["url"] = re.sub(r"(://[^:/@]+):[^@]*@", r"\1:***@", settings["database"]["url"])
     settings |= {name: section.model_dump(mode="json") for name, section in sections_of(plan.active).items()}
     return {
         "settings": settings,

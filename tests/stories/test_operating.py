@@ -1,0 +1,76 @@
+"""What the operator sees and does: probes, metrics, the surface, and a certificate renewed while requests run."""
+
+import os
+import signal
+import ssl
+import threading
+
+import httpx
+
+from mastio.client import Identity
+from world import Appliance, open_appliance, wait_until
+
+
+def test_probes_are_open_and_metrics_are_not(appliance: Appliance, agent: Identity) -> None:
+    with appliance.client() as stranger, appliance.admin() as admin, appliance.by_certificate(agent) as caller:
+        assert stranger.get("/health").json()["status"] == "ok"
+        assert stranger.get("/livez").status_code == 200
+        assert stranger.get("/readyz").json()["status"] == "ready"
+        assert stranger.get("/metrics").status_code == 401
+        assert caller.get("/metrics").status_code == 403
+        text = admin.get("/metrics").text
+    assert 'mastio_exchanges_total{code="missing_credential",kind="operate.metrics",status="401"}' in text
+    assert "mastio_exchange_seconds_bucket" in text
+
+
+def test_the_surface_is_described_whole(appliance: Appliance) -> None:
+    with appliance.admin() as admin:
+        document = admin.get("/openapi.json").json()
+        page = admin.get("/docs").text
+    described = {(path, method) for path, rows in document["paths"].items() for method in rows}
+    assert ("/v1/chat/completions", "post") in described
+    assert ("/v1/admin/agents/{id}/revoke", "post") in described
+    assert "/v1/chat/completions" in page and "<script" not in page
+
+
+def test_revocation_takes_effect_within_a_second(appliance: Appliance) -> None:
+    identity = appliance.enroll("to-be-revoked")
+    with appliance.agent(identity) as caller, appliance.admin() as admin, appliance.client() as stranger:
+        assert caller.get("/v1/agents/self").status_code == 200
+        assert admin.post("/v1/admin/agents/to-be-revoked/revoke", json={}).status_code == 200
+        sent = caller.build_request("GET", "/v1/agents/self")
+        wait_until(lambda: caller.send(sent).status_code == 401, 1.0, "the agent is refused")
+        assert "BEGIN X509 CRL" in stranger.get("/pki/crl.pem").text
+
+
+def serial(appliance: Appliance) -> str:
+    pem = ssl.get_server_certificate(("127.0.0.1", appliance.port))
+    return str(hash(pem))
+
+
+def test_the_edge_certificate_is_renewed_without_a_dropped_request() -> None:
+    """A certificate of nine seconds is due after six; SIGHUP makes the supervisor look at once."""
+    with open_appliance(stub=None, more="[pki]\nserver_days = 0.0001041\n") as (appliance, _):
+        before = serial(appliance)
+        stop, statuses = threading.Event(), []
+
+        def call() -> None:
+            with appliance.client() as client:
+                while not stop.is_set():
+                    try:
+                        statuses.append(client.get("/readyz").status_code)
+                    except httpx.TransportError as error:
+                        statuses.append(str(error))
+
+        caller = threading.Thread(target=call)
+        caller.start()
+
+        def renewed() -> bool:
+            os.kill(appliance.pid("supervisor"), signal.SIGHUP)
+            return serial(appliance) != before
+
+        wait_until(renewed, 15, "the edge shows a new certificate")
+        stop.set()
+        caller.join(10)
+        assert len(statuses) > 50
+        assert set(statuses) == {200}, set(statuses)
