@@ -64,10 +64,13 @@ class App:
         self._table = table
         self._pipeline = pipeline
         self._edge_secret = edge_secret
+        self.requests = 0
+        """How many have come so far; a worker whose count stands still is idle."""
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
+        self.requests += 1
         if scope["path"] == "/health" and scope["method"] == "GET":
             await send_response(send, 200, list(JSON), HEALTH)  # the cheapest answer there is
             return

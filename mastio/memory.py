@@ -22,7 +22,7 @@ _libc.madvise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
 
 
 def give_back() -> None:
-    """Call once, when everything is loaded and open."""
+    """Call when everything is loaded and open, and again when nothing is to be done."""
     gc.collect()
     gc.freeze()  # what lives now lives as long as the worker: later collections need not look at it
     _libc.malloc_trim(0)

@@ -19,7 +19,7 @@ from pathlib import Path
 import uvicorn
 import uvloop
 
-from mastio.app import open_app
+from mastio.app import App, open_app
 from mastio.errors import ConfigurationError
 from mastio.memory import give_back
 from mastio.protocol import JoiningProtocol
@@ -30,6 +30,9 @@ KEEP_ALIVE = 75
 
 DRAIN = 20
 """Seconds that open exchanges have to finish after SIGTERM."""
+
+QUIET = 20.0
+"""Seconds without a request after which a worker counts as idle."""
 
 PR_SET_PDEATHSIG = 1
 LOG_LINE = "%(asctime)s %(levelname)s %(name)s %(message)s"
@@ -56,7 +59,23 @@ async def serve(data: Path, slot: int, listener: socket.socket, config: Path | N
         )
         (data / "run" / f"worker-{slot}.pid").write_text(f"{os.getpid()}\n")
         give_back()
-        await server.serve(sockets=[listener])
+        idling = asyncio.create_task(give_back_when_idle(app))
+        try:
+            await server.serve(sockets=[listener])
+        finally:
+            idling.cancel()
+
+
+async def give_back_when_idle(app: App) -> None:
+    """After a quiet while, once, until there is work again."""
+    given, seen = True, app.requests
+    while True:
+        await asyncio.sleep(QUIET)
+        if app.requests != seen:
+            given, seen = False, app.requests
+        elif not given:
+            give_back()
+            given = True
 
 
 def main() -> int:
