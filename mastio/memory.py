@@ -15,6 +15,9 @@ from pathlib import Path
 MADV_PAGEOUT = 21
 """madvise(2), since Linux 5.4; an older kernel refuses it, and nothing is given back."""
 
+COLLECT = (50_000, 20, 100)
+"""Exchanges make few cycles and many short-lived objects, so looking for cycles less often costs no memory here."""
+
 _MAPPING = re.compile(r"([0-9a-f]+)-([0-9a-f]+) (\S{4}) \S+ \S+ ([0-9]+)")
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -24,6 +27,7 @@ _libc.madvise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
 def give_back() -> None:
     """Call when everything is loaded and open, and again when nothing is to be done."""
     gc.collect()
+    gc.set_threshold(*COLLECT)
     gc.freeze()  # what lives now lives as long as the worker: later collections need not look at it
     _libc.malloc_trim(0)
     for line in Path("/proc/self/maps").read_text().splitlines():

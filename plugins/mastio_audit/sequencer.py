@@ -29,6 +29,9 @@ from mastio_audit import chain
 from mastio_audit.chain import ChainError, Draft, Head, Row
 from mastio_audit.store import AuditStore, Batch, OpenIntent, StoreError
 
+GATHER = 4
+"""Turns of the event loop that a batch may wait for more to join."""
+
 BATCH = 512
 QUEUE = 8192
 COMMIT_LIMIT = 4.5  # seconds
@@ -210,6 +213,7 @@ class Sequencer:
                 self._wake.clear()
                 await self._wake.wait()
                 continue
+            await self._gather()
             try:
                 async with asyncio.timeout(self._commit_limit):
                     await (self._commit() if self._waiting else self._store.extent())
@@ -218,8 +222,15 @@ class Sequencer:
                 return _phrase(error)
             self._answered = asyncio.get_running_loop().time()
             self._end_probe()
-            if self._waiting:
-                await asyncio.sleep(0)
+
+    async def _gather(self) -> None:
+        """Let those who are about to record join the batch: wait as long as each turn of the event loop brings more.
+        One sync then serves them all; a lone writer waits for one turn."""
+        for _ in range(GATHER):
+            before = len(self._waiting)
+            await asyncio.sleep(0)
+            if len(self._waiting) == before or before >= self._batch:
+                return
 
     async def _commit(self) -> None:
         size = min(self._batch, len(self._waiting))

@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable
 from urllib.parse import quote
 
+import orjson
+
 from mastio.errors import BadRequest, DispatchError
 from mastio.exchange import Action, Message, Principal, Recorded, Reply, RequestHead, Window
 from mastio.services import UpstreamReply
-from mastio.strictjson import JsonError, parse, parse_object, replace_member
+from mastio.strictjson import JsonError, parse_object, replace_member
 from mastio_llm.registry import Choice, Registry, resolve
 from mastio_llm.sse import EventTooLong, Splitter, read_usage
 
@@ -131,8 +133,8 @@ async def _reply(upstream: UpstreamReply, choice: Choice, close: Close) -> Reply
     body = await upstream.read(MAX_REPLY)
     await close()
     try:
-        usage = read_usage(parse(body))
-    except JsonError as error:
+        usage = read_usage(orjson.loads(body))
+    except orjson.JSONDecodeError as error:
         raise DispatchError("The provider's reply is not valid JSON.") from error
     for name, key in ((b"x-tokens-input", "input_tokens"), (b"x-tokens-output", "output_tokens")):
         if usage and key in usage:
