@@ -8,6 +8,7 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 venv="$here/.venv"
 verb=up
 mode=""
+data=data
 options=()
 
 fail() {
@@ -43,6 +44,7 @@ parse() {
             --data | --port | --public-url | --workers | --database | --config)
                 [ $# -ge 2 ] || fail "$1 needs a value." "See ./deploy.sh --help."
                 options+=("$1" "$2")
+                [ "$1" != --data ] || data=$2
                 shift
                 ;;
             *) fail "There is no option $1." "See ./deploy.sh --help." ;;
@@ -110,6 +112,10 @@ ensure_venv() {
 }
 
 native() {
+    if [ "$verb" = up ] && [ -e "$data/compose.env" ]; then # so far it ran in containers
+        "$here/scripts/compose" down --data "$data" >/dev/null
+        rm -f "$data/compose.env"
+    fi
     install_missing
     ensure_venv
     exec "$venv/bin/python" -m mastio.native "$verb" ${options[@]+"${options[@]}"}
@@ -121,15 +127,20 @@ compose() {
     exec "$here/scripts/compose" "$verb" ${options[@]+"${options[@]}"}
 }
 
-# Compose where an engine answers and the images are there or can be built; the reason otherwise.
+# As this data folder was started before. A new one: compose where an engine answers and the images are there or can be
+# built; the reason otherwise.
 choose_mode() {
     [ -z "$mode" ] || return 0
     local why
-    if why=$("$here/scripts/compose" available ${options[@]+"${options[@]}"}); then
+    if [ -e "$data/compose.env" ]; then
+        mode=compose
+    elif [ "$verb" != up ] || [ -e "$data/run/lock" ]; then
+        mode=native
+    elif why=$("$here/scripts/compose" available ${options[@]+"${options[@]}"}); then
         mode=compose
     else
         mode=native
-        [ "$verb" != up ] || echo "mastio: native mode, because $why" >&2
+        echo "mastio: native mode, because $why" >&2
     fi
 }
 

@@ -88,6 +88,8 @@ class Answer:
     async def fail(self, error: MastioError) -> None:
         """End with `error`: a response when nothing was sent yet, else the dialect's event, else by breaking off."""
         try:
+            if self._recorded.head.route.recorded == "refusals":
+                await self._record_refusal(error)
             await self._record({"status": "failed", "code": error.code}, {"status": error.status})
         except AuditError as failure:
             error = failure
@@ -123,6 +125,17 @@ class Answer:
             )
         )  # fmt: skip
         self._timings.audit += perf_counter() - started
+
+    async def _record_refusal(self, error: MastioError) -> None:
+        """On a route whose successes are not recorded there was no intent: the refusal is one event."""
+        recorded = self._recorded
+        await self._stages.record(
+            Entry(
+                recorded.head.id, "event", recorded.action.kind, recorded.action.target,
+                request={"method": recorded.head.method, "path": recorded.head.path},
+                response={"status": error.status}, outcome={"status": "refused", "code": error.code},
+            )
+        )  # fmt: skip
 
     def _describe(self, reply: Reply, size: int, digest: str | None) -> dict[str, Any]:
         said: dict[str, Any] = {"status": reply.status, "bytes": size}

@@ -17,7 +17,7 @@ from cryptography import x509
 from mastio import control
 from mastio.control.routes import ROUTES as CONTROL_ROUTES
 from mastio.edge import read_edge_headers
-from mastio.errors import ConfigurationError, MastioError
+from mastio.errors import BadRequest, ConfigurationError, MastioError
 from mastio.exchange import Action, Principal, RequestHead, Route
 from mastio.hooks import Hooks
 from mastio.inprocess import InProcess, read_control
@@ -37,6 +37,9 @@ from mastio.target import parse_base_url
 from mastio.telemetry import Telemetry
 from mastio.upstream import Pools
 from mastio.wire import Receive, Send, send_response
+
+MAX_HEADERS = 107
+"""A hundred of the caller's, and those that the edge adds."""
 
 CORE_ROUTES: tuple[Route, ...] = (*CORE, *CONTROL_ROUTES)
 
@@ -75,14 +78,23 @@ class App:
             await send_response(send, 200, list(JSON), HEALTH)  # the cheapest answer there is
             return
         request_id = secrets.token_hex(16)
+        path = scope["raw_path"].decode("latin-1")
         try:
             certificate, address = read_edge_headers(scope["headers"], self._edge_secret)
-            path = scope["raw_path"].decode("latin-1")
-            route, params = self._table.find(scope["method"], path)
         except MastioError as error:
-            status, headers, body = render("problem", error, request_id)
-            await send_response(send, status, [*headers, (b"x-request-id", request_id.encode("ascii"))], body)
+            await _turn_away(error, request_id, send)
             return
+        wrong: MastioError | None = None
+        try:
+            route, params = self._table.find(scope["method"], path)
+            if len(scope["headers"]) > MAX_HEADERS:
+                raise BadRequest("There are more than a hundred headers.", code="headers_too_large")
+        except MastioError as error:
+            known = self._table.any_at(path)
+            if known is None:
+                await _turn_away(error, request_id, send)
+                return
+            route, params, wrong = known, {}, error
         head = RequestHead(
             request_id,
             scope["method"],
@@ -94,7 +106,16 @@ class App:
             certificate,
             address,
         )
+        if wrong is not None:
+            await self._pipeline.refuse(head, wrong, send)
+            return
         await self._pipeline.run(head, receive, send)
+
+
+async def _turn_away(error: MastioError, request_id: str, send: Send) -> None:
+    """What belongs to no route of ours has no dialect and no kind, so it is not recorded."""
+    status, headers, body = render("problem", error, request_id)
+    await send_response(send, status, [*headers, (b"x-request-id", request_id.encode("ascii"))], body)
 
 
 @asynccontextmanager

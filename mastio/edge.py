@@ -15,10 +15,11 @@ import shutil
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from string import Template
+from urllib.parse import urlsplit
 
 from mastio.errors import BadRequest, MastioError
 from mastio.exchange import Route
-from mastio.problem import encode_openai, encode_problem
+from mastio.problem import encode_oauth, encode_openai, encode_problem
 from mastio.routes import path_pattern
 from mastio.settings import Settings
 
@@ -35,15 +36,18 @@ ERRORS: dict[str, tuple[str, str]] = {
     "408": ("request_timeout", "The request took too long to arrive."),
     "413": ("payload_too_large", "The body is too large."),
     "414": ("bad_request", "The path is too long."),
+    "421": ("bad_request", "The request is not for this host."),
     "429": ("rate_limited", "Too many requests from this address."),
     "494": ("headers_too_large", "The headers are too large."),
     "495": ("invalid_certificate", "The client certificate is not ours."),
     "496": ("invalid_certificate", "The client certificate is missing."),
     "497": ("bad_request", "Plain HTTP was sent to an HTTPS port."),
     "500": ("not_ready", "The edge failed."),
+    "501": ("bad_request", "The transfer coding is not known here."),
     "502": ("not_ready", "The appliance is starting or has failed."),
     "503": ("not_ready", "The appliance is starting or has failed."),
     "504": ("upstream_timeout", "The appliance did not answer in time."),
+    "505": ("bad_request", "The HTTP version is not known here."),
 }
 """nginx's own statuses and what they mean in the one vocabulary of codes."""
 
@@ -104,6 +108,7 @@ def _values(settings: Settings, data: Path, secret: bytes, nginx_version: str) -
         "logs": str(data / "logs"),
         "servers": "\n".join(f"    server {address} max_fails=0;" for address in app_addresses(settings, data)),
         "secret": secret.decode("ascii"),
+        "authority": re.escape(urlsplit(settings.server.public_url).netloc),
         "user": f"user {pwd.getpwuid(os.geteuid()).pw_name};" if os.geteuid() == 0 else "",
         "http2_listen": "" if modern else " http2",
         "http2_directive": "    http2 on;" if modern else "",
@@ -155,9 +160,14 @@ def _encode_openai(error: MastioError) -> str:
     return encode_openai(error).decode()
 
 
+def _encode_oauth(error: MastioError) -> str:
+    return encode_oauth(error)[1].decode()
+
+
 DIALECTS: dict[str, tuple[str, Callable[[MastioError], str]]] = {
     "problem": ("application/problem+json", _encode_problem),
     "openai": ("application/json", _encode_openai),
+    "oauth": ("application/json", _encode_oauth),
 }
 
 

@@ -101,7 +101,7 @@ def up(data: Path, args: argparse.Namespace) -> int:
     config: Path = args.config.resolve() if args.config else data / "mastio.toml"
     changed = write_settings(config, Wish(args.port, args.public_url, args.workers, args.database))
     if args.demo:
-        changed |= _ensure_stub_port(config)
+        changed |= ensure_stub_port(config)
     plan, problems = read_plan(data, config)
     refuse(problems)
     running = find_supervisor(data)
@@ -113,7 +113,8 @@ def up(data: Path, args: argparse.Namespace) -> int:
         _verify_port(plan.settings.edge.bind, plan.settings.edge.port)
         _start(data, config, nginx)
     known = _await_ready(data, plan.settings.edge.port)
-    _print_welcome(data, known, already=running is not None)
+    command = str(Path(sys.executable).parent / "mastio")
+    print_welcome(data, known, command, Path("my-agent"), already=running is not None)
     if args.demo:
         return _run_demo(data, plan.settings.server.stub_port)
     return 0
@@ -163,7 +164,7 @@ def _trust_domain(url: str) -> str:
     return host if re.fullmatch(r"[a-z0-9]([a-z0-9._-]*[a-z0-9])?", host) else "mastio"
 
 
-def _ensure_stub_port(file: Path) -> bool:
+def ensure_stub_port(file: Path) -> bool:
     """Give the stand-in provider a free port, once."""
     text = file.read_text("utf-8")
     if tomllib.loads(text).get("server", {}).get("stub_port"):
@@ -232,9 +233,9 @@ def _detail(error: urllib.error.HTTPError) -> str:
         return f"The edge answers {error.code}."
 
 
-def _print_welcome(data: Path, known: dict[str, str], *, already: bool) -> None:
+def print_welcome(data: Path, known: dict[str, str], mastio: str, agent: Path, *, already: bool) -> None:
+    """How to use the appliance. `mastio` is the command to call, `agent` where the example's identity is to go."""
     url, ca, token = known["base_url"], known["ca_file"], known["admin_token_file"]
-    mastio = Path(sys.executable).parent / "mastio"
     print(
         f"""Mastio {__version__} is {"already running" if already else "up"}.
 
@@ -244,11 +245,11 @@ def _print_welcome(data: Path, known: dict[str, str], *, already: bool) -> None:
 
 First call: add a provider, enrol an agent, ask something.
 
-  M={mastio}
+  M="{mastio}"
   $M providers add --data {data} openai --base-url https://api.openai.com/v1 --api-key-from KEYFILE
   T=$($M enrollments token --data {data} --name my-agent)
-  $M enroll --url {url} --ca {ca} --name my-agent --token "$T" --out ./my-agent
-  $M chat --identity ./my-agent --model openai/gpt-4o-mini "Hello"
+  $M enroll --url {url} --ca {ca} --name my-agent --token "$T" --out {agent}
+  $M chat --identity {agent} --model openai/gpt-4o-mini "Hello"
 """
     )
 

@@ -113,6 +113,10 @@ class Pipeline:
         finally:
             self._in_flight -= 1
 
+    async def refuse(self, head: RequestHead, error: MastioError, send: Send) -> None:
+        """An exchange that ends before it begins: refused, and recorded, like any other."""
+        await self._refuse(Progress(head, perf_counter()), error, send)
+
     async def _exchange(self, received: Received, timings: Timings, receive: Receive, send: Send) -> None:
         progress = Progress(received.head, timings.started)
         try:
@@ -307,7 +311,8 @@ class Pipeline:
         return [pair for annotate in self._annotators for pair in _raw(annotate(recorded, reply))]
 
     def refusal(self, recorded: Recorded, error: MastioError) -> tuple[int, RawHeaders, bytes]:
-        return render(recorded.head.route.dialect, error, recorded.head.id)
+        status, headers, body = render(recorded.head.route.dialect, error, recorded.head.id)
+        return status, [*headers, *self._challenge(recorded.head, error)], body
 
     def count(self, recorded: Recorded, status: int, code: str, seconds: float) -> None:
         self._telemetry.count(recorded.head.route.kind, status, code, seconds)
@@ -324,11 +329,15 @@ class Pipeline:
                 error = failure
         status, headers, body = render(head.route.dialect, error, head.id)
         headers.append((b"x-request-id", head.id.encode("ascii")))
-        if isinstance(error, AuthenticationError):
-            for challenge in self._challengers:
-                headers.extend(_raw(challenge(head, error)))
+        headers.extend(self._challenge(head, error))
         self._telemetry.count(head.route.kind, status, error.code, perf_counter() - progress.started)
         await send_response(send, status, headers, body)
+
+    def _challenge(self, head: RequestHead, error: MastioError) -> RawHeaders:
+        """What a 401 adds (RFC 9110 §15.5.2), wherever in the exchange it was found."""
+        if not isinstance(error, AuthenticationError):
+            return []
+        return [pair for challenge in self._challengers for pair in _raw(challenge(head, error))]
 
     def _describe_refusal(self, progress: Progress, error: MastioError) -> Entry:
         notes = getattr(error, "__notes__", [])

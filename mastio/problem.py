@@ -37,7 +37,7 @@ def render(dialect: Dialect, error: MastioError, request_id: str) -> tuple[int, 
         case "openai":
             body = encode_openai(error)
         case "oauth":
-            status, body = _encode_oauth(error)
+            status, body = encode_oauth(error)
         case "problem":
             body, content_type = encode_problem(error, request_id), b"application/problem+json"
     headers = [(name.lower().encode("ascii"), value.encode("latin-1")) for name, value in error.headers]
@@ -62,12 +62,12 @@ def encode_problem(error: MastioError, request_id: str) -> bytes:
 
 def encode_openai(error: MastioError) -> bytes:
     """The OpenAI error object. The hint is part of the message, since SDKs show only that."""
-    kind = _OPENAI_TYPES.get(error.status, "server_error")
+    kind = _OPENAI_TYPES.get(error.status, "server_error" if error.status >= 500 else "invalid_request_error")
     message = f"{error.message} {error.hint}"
     return orjson.dumps({"error": {"message": message, "type": kind, "param": None, "code": error.code}})
 
 
-def _encode_oauth(error: MastioError) -> tuple[int, bytes]:
+def encode_oauth(error: MastioError) -> tuple[int, bytes]:
     """RFC 6749 §5.2: 401 only for a client that is not who it says; RFC 9449 §8: proof errors are 400."""
     code, status = error.code, error.status
     if code not in _OAUTH_CODES:

@@ -7,6 +7,9 @@ from typing import Any, cast
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from mastio.errors import BadRequest
+from mastio.problem import encode_problem
+
 
 class JoinedWrites:
     """A transport that sends what was written in one turn of the event loop as one piece.
@@ -43,3 +46,11 @@ class JoiningProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(cast(asyncio.Transport, JoinedWrites(transport, self.loop)))
+
+    def send_400_response(self, msg: str) -> None:
+        """What the parser refuses has no route yet: in nobody's dialect, and not in the parser's words."""
+        error = BadRequest("The request is not well-formed.")
+        body = encode_problem(error, "")
+        head = b"HTTP/1.1 400 Bad Request\r\ncontent-type: application/problem+json\r\nconnection: close\r\n"
+        self.transport.write(head + b"content-length: %d\r\n\r\n" % len(body) + body)
+        self.transport.close()

@@ -65,6 +65,12 @@ class RouteTable:
             else:
                 self._exact[path] = rows
 
+    def any_at(self, path: str) -> Route | None:
+        """A route of this path, whatever its method: in whose dialect a wrong method is refused."""
+        found = (rows for pattern, rows in self._patterns if pattern.match(path))
+        rows = self._exact.get(path) or next(found, None)
+        return next(iter(rows.values())) if rows else None
+
     def find(self, method: str, path: str) -> tuple[Route, Mapping[str, str]]:
         """The route and its parameters. Raises `BadRequest`: 400 for an odd path, 404, 405."""
         rows = self._exact.get(path)

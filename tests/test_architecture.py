@@ -41,7 +41,7 @@ EFFECTS = {
 BROAD = {"mastio/pipeline.py": 2, "plugins/mastio_llm/chat.py": 1}
 """How many broad excepts: the pipeline's outer boundary and plugin call; closing an upstream before re-raising."""
 
-ROOTS = {"mastio.app", "mastio.worker", "mastio.prepare", "mastio.native", "mastio.demo"}
+ROOTS = {"mastio.app", "mastio.worker", "mastio.prepare", "mastio.native", "mastio.compose", "mastio.demo"}
 """Composition roots: nothing but another root, or the command line, imports them."""
 
 

@@ -69,7 +69,7 @@ class Stub:
     def journal(self) -> list[dict[str, Any]]:
         if not self.journal_file.exists():
             return []
-        return [json.loads(line) for line in self.journal_file.read_text().splitlines()]
+        return [json.loads(line) for line in self.journal_file.read_bytes().splitlines()]
 
     def arrivals(self) -> list[str]:
         """The request ids that reached the provider."""
@@ -83,7 +83,7 @@ class Stub:
 class Appliance:
     """One appliance in a folder of its own."""
 
-    def __init__(self, folder: Path, *, workers: int = 1, database: str = "", more: str = "") -> None:
+    def __init__(self, folder: Path, *, workers: int = 1, database: str = "", edge: str = "", more: str = "") -> None:
         self.data = folder
         self.port = free_port()
         self.base_url = f"https://localhost:{self.port}"
@@ -91,7 +91,7 @@ class Appliance:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "mastio.toml").write_text(
             f'[server]\npublic_url = "{self.base_url}"\ntrust_domain = "test.example"\nworkers = {workers}\n'
-            f'[edge]\nport = {self.port}\nbind = "127.0.0.1"\n[database]\nurl = "{database}"\n{more}'
+            f'[edge]\nport = {self.port}\nbind = "127.0.0.1"\n{edge}\n[database]\nurl = "{database}"\n{more}'
         )
         self._process: subprocess.Popen[bytes] | None = None
 

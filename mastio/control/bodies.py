@@ -54,8 +54,8 @@ def _parse(request: Request, raw: bytes) -> Any:
     if not raw:
         return None
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if media_type != "application/json":
-        raise BadRequest("The body must be application/json.", code="unsupported_media_type")
+    if media_type != "application/json" or request.headers.get("content-encoding", "identity") != "identity":
+        raise BadRequest("The body must be application/json without encoding.", code="unsupported_media_type")
     try:
         return parse(raw)
     except JsonError as error:

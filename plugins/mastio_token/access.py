@@ -103,8 +103,12 @@ def verify_access_token(raw: bytes, issuer: Issuer, now: float) -> AccessClaims:
         claims = token.claims()
     except JoseError as error:
         raise TokenError(f"The access token is not acceptable: {error}") from error
+    if token.header.get("kid") != issuer.key.public.thumbprint:
+        raise TokenError("The access token names another key.")
     if claims.get("iss") != issuer.url or claims.get("aud") != issuer.url:
         raise TokenError("The access token is for another issuer or audience.")
+    if not isinstance(claims.get("sub"), str):
+        raise TokenError("The access token has no sub.")
     confirmation = claims.get("cnf")
     if not isinstance(confirmation, dict) or confirmation.keys() not in ({"jkt"}, {"x5t#S256"}):
         raise TokenError("The access token is bound to nothing.")

@@ -1,0 +1,43 @@
+"""One appliance for all attempts (the session's), a second agent in it, and a judge for each test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from mastio.client import Identity
+from threats.attempts import Judge
+from threats.kit import Kit
+from world import NGINX, Appliance, Stub, open_appliance
+
+
+@pytest.fixture(scope="session")
+def other(appliance: Appliance) -> Identity:
+    return appliance.enroll("agent-two")
+
+
+@pytest.fixture(scope="session")
+def kit(appliance: Appliance, agent: Identity) -> Kit:
+    return Kit(appliance, agent)
+
+
+@pytest.fixture(scope="session")
+def other_kit(appliance: Appliance, other: Identity) -> Kit:
+    return Kit(appliance, other)
+
+
+@pytest.fixture
+def judge(appliance: Appliance, stub: Stub, agent: Identity, request: pytest.FixtureRequest) -> Judge:
+    return Judge(appliance, stub, request.node.name)
+
+
+@pytest.fixture(scope="session")
+def impatient() -> Iterator[tuple[Appliance, Stub]]:
+    """An appliance whose edge waits a second only, and whose leaves live for three."""
+    if NGINX is None:
+        pytest.skip("nginx is not installed")
+    edge, more = "header_timeout = 1\nbody_timeout = 1", "[pki]\nleaf_hours = 0.001\n"
+    with open_appliance(edge=edge, more=more) as (appliance, stub):
+        assert stub is not None
+        yield appliance, stub
