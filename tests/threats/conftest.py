@@ -34,10 +34,10 @@ def judge(appliance: Appliance, stub: Stub, agent: Identity, request: pytest.Fix
 
 @pytest.fixture(scope="session")
 def impatient() -> Iterator[tuple[Appliance, Stub]]:
-    """An appliance whose edge waits a second only, and whose leaves live for three."""
+    """An appliance whose edge waits a second only, and whose leaves live for seven."""
     if NGINX is None:
         pytest.skip("nginx is not installed")
-    edge, more = "header_timeout = 1\nbody_timeout = 1", "[pki]\nleaf_hours = 0.001\n"
+    edge, more = "header_timeout = 1\nbody_timeout = 1", "[pki]\nleaf_hours = 0.002\n"
     with open_appliance(edge=edge, more=more) as (appliance, stub):
         assert stub is not None
         yield appliance, stub

@@ -141,7 +141,7 @@ def test_ten_thousand_names_are_too_large(appliance: Appliance, judge: Judge) ->
     judge.mark()
     started = time.monotonic()
     judge.refused(post(appliance, request(agent, csr=text)), refusal(413, "payload_too_large"), ENROLL)
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < 5
     judge.mark()
     judge.served(post(appliance, request(agent)), status=202, upstream=False)
 

@@ -514,7 +514,8 @@ def test_a_leaf_that_expires_on_an_open_connection(impatient: tuple[Appliance, S
     identity = appliance.enroll("short")
     judge = Judge(appliance, stub, request.node.name)
     end = x509.load_pem_x509_certificate((identity.folder / "agent.crt").read_bytes()).not_valid_after_utc.timestamp()
-    with appliance.by_certificate(identity) as client:
+    keep = httpx.Limits(keepalive_expiry=60)
+    with appliance.client(verify=appliance.tls(identity), limits=keep) as client:
         judge.served(Answer.of(client.post(CHAT, json=BODY)))
         time.sleep(max(0.0, end - time.time()) + 0.05)
         judge.mark()
