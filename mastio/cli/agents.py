@@ -1,22 +1,13 @@
-"""`mastio agents`: list, show, suspend, revoke, reactivate agents, and put them into groups.
-
-The other commands that administer a running appliance take their connection and their output from here.
-"""
+"""`mastio agents`: list, show, suspend, revoke, reactivate agents, and put them into groups."""
 
 from __future__ import annotations
 
 import argparse
-import json
-import sys
-from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
-from typing import Any
-from urllib.parse import quote
 
 import httpx
 
-from mastio.client.enroll import Refused, open_client, read_ca, send
-from mastio.errors import ConfigurationError
+from mastio.cli.administer import add_verb, administer, item_path, pages, print_one, print_rows, with_reason
+from mastio.client.enroll import send
 
 AGENTS = "/v1/admin/agents"
 
@@ -67,113 +58,3 @@ def reactivate(client: httpx.Client, args: argparse.Namespace) -> None:
 
 def set_groups(client: httpx.Client, args: argparse.Namespace) -> None:
     print_one(args, send(client, "PATCH", item_path(AGENTS, args.name), json={"groups": args.groups}))
-
-
-# --- shared by the administering commands -----------------------------------------------------------------------
-
-Call = Callable[[httpx.Client, argparse.Namespace], None]
-
-
-def add_verb(verbs: Any, name: str, meaning: str, call: Call) -> argparse.ArgumentParser:
-    """A sub-command with the arguments that all of them share."""
-    parser: argparse.ArgumentParser = verbs.add_parser(name, help=meaning, description=meaning)
-    parser.set_defaults(call=call)
-    parser.add_argument("--data", type=Path, help="data folder of an appliance on this machine (default: ./data)")
-    parser.add_argument("--url", help="base URL of the appliance, with --ca and --token-file")
-    parser.add_argument("--ca", type=Path, help="file with the appliance's CA certificate")
-    parser.add_argument("--token-file", type=Path, help="file with an admin token")
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    return parser
-
-
-def administer(args: argparse.Namespace) -> int:
-    """Run the sub-command. Status 1 when the appliance refused."""
-    with connect(args) as client:
-        try:
-            args.call(client, args)
-        except Refused as refusal:
-            print(f"mastio: {plain(refusal.message)}", file=sys.stderr)
-            return 1
-    return 0
-
-
-def connect(args: argparse.Namespace) -> httpx.Client:
-    """A client with the admin token. Raises `ConfigurationError`."""
-    if args.url is not None:
-        if args.ca is None or args.token_file is None or args.data is not None:
-            raise ConfigurationError("--url needs --ca and --token-file.", "Or give --data alone.")
-        base_url, ca_file, token_file = args.url, args.ca, args.token_file
-    else:
-        if args.ca is not None or args.token_file is not None:
-            raise ConfigurationError("--ca and --token-file go with --url.", "Or give --data alone.")
-        base_url, ca_file, token_file = _read_bootstrap(args.data or Path("data"))
-    try:
-        token = token_file.read_text("ascii").strip()
-    except (OSError, ValueError) as error:
-        raise ConfigurationError(f"The admin token in {token_file} cannot be read.", "Check --token-file.") from error
-    return open_client(base_url.rstrip("/"), read_ca(ca_file), {"Authorization": f"Bearer {token}"})
-
-
-def _read_bootstrap(data: Path) -> tuple[str, Path, Path]:
-    try:
-        known = json.loads((data / "bootstrap.json").read_text("utf-8"))
-        return str(known["base_url"]), data / known["ca_file"], data / known["admin_token_file"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ConfigurationError(
-            f"{data} is not the data folder of an appliance that was brought up.", "Give --data, or --url."
-        ) from error
-
-
-def item_path(collection: str, name: str, verb: str | None = None) -> str:
-    path = f"{collection}/{quote(name, safe='')}"
-    return path if verb is None else f"{path}/{verb}"
-
-
-def with_reason(args: argparse.Namespace) -> dict[str, str]:
-    return {"reason": args.reason} if args.reason else {}
-
-
-def pages(client: httpx.Client, path: str, query: dict[str, str] | None = None) -> Iterator[dict[str, Any]]:
-    """Every item of a list, page by page."""
-    cursor: str | None = None
-    while True:
-        asked = {"limit": "500", **(query or {}), **({"cursor": cursor} if cursor else {})}
-        page = send(client, "GET", path, params=asked)
-        yield from page["items"]
-        cursor = page["next_cursor"]
-        if cursor is None:
-            return
-
-
-def print_rows(args: argparse.Namespace, items: Iterator[dict[str, Any]], columns: Sequence[str]) -> None:
-    """JSON as one list, or aligned columns."""
-    rows = list(items)
-    if args.json:
-        print(json.dumps(rows))
-        return
-    texts = [[name.upper() for name in columns], *([_cell(row.get(name)) for name in columns] for row in rows)]
-    widths = [max(len(text[number]) for text in texts) for number in range(len(columns))]
-    for text in texts:
-        print("  ".join(cell.ljust(width) for cell, width in zip(text, widths, strict=True)).rstrip())
-
-
-def print_one(args: argparse.Namespace, item: dict[str, Any]) -> None:
-    if args.json:
-        print(json.dumps(item))
-        return
-    width = max(map(len, item))
-    for name, value in item.items():
-        print(f"{name.ljust(width)}  {_cell(value)}".rstrip())
-
-
-def _cell(value: Any) -> str:
-    if value is None or value == []:
-        return "-"
-    if isinstance(value, list):
-        return ",".join(_cell(item) for item in value)
-    return plain(value if isinstance(value, str) else json.dumps(value))
-
-
-def plain(text: str) -> str:
-    """On one line, and without what a terminal would obey: some of it was written by strangers."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)

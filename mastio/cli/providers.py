@@ -9,7 +9,7 @@ from typing import Any
 
 import httpx
 
-from mastio.cli.agents import add_verb, administer, item_path, pages, print_one, print_rows
+from mastio.cli.administer import add_verb, administer, item_path, pages, print_one, print_rows
 from mastio.client.enroll import send
 from mastio.errors import ConfigurationError
 

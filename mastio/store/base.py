@@ -122,6 +122,43 @@ class EnrollmentToken:
     place: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class ApiKey:
+    """An API key of an agent, for tools that cannot sign. `key_hash` is HMAC-SHA256 (hex) under the key `api-keys`.
+
+    `kinds`, `models` and `paths` are globs; an empty one bounds nothing. Times are Unix seconds, `None`: no end, never.
+    """
+
+    id: str
+    agent: str
+    name: str
+    key_hash: str
+    created_at: float
+    created_by: str
+    kinds: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+    expires_at: float | None = None
+    last_used_at: float | None = None
+    revoked: bool = False
+    place: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SigningKey:
+    """A 32-byte secret from which a signing key is derived. In force from `active_from`; verifies until `retire_at`.
+
+    `secret` is in the clear here, in memory only; the table holds it sealed. Times are Unix seconds.
+    """
+
+    id: str
+    purpose: str
+    secret: bytes
+    created_at: float
+    active_from: float
+    retire_at: float | None = None
+
+
 class Directory(Protocol):
     """Hot copies of the control plane in this worker's memory: read on every exchange, never a database read.
 
@@ -144,6 +181,14 @@ class Directory(Protocol):
     @property
     def policies(self) -> Mapping[str, PolicyRow]:
         """By name."""
+
+    @property
+    def api_keys(self) -> Mapping[str, ApiKey]:
+        """By `key_hash`; without the revoked ones."""
+
+    @property
+    def signing_keys(self) -> tuple[SigningKey, ...]:
+        """Those of every purpose, the oldest first; retired ones too, until they are forgotten."""
 
     @property
     def version(self) -> int:

@@ -22,9 +22,16 @@ from sqlalchemy.exc import ProgrammingError
 from mastio.errors import ConfigurationError
 from mastio.services import Keys
 from mastio.store import tables
-from mastio.store.base import Admin, Agent, PolicyRow, ProviderRow
+from mastio.store.base import Admin, Agent, ApiKey, PolicyRow, ProviderRow, SigningKey
 from mastio.store.engine import Database
-from mastio.store.rows import ProviderCodec, decode_admin, decode_agent, decode_policy
+from mastio.store.rows import (
+    ProviderCodec,
+    decode_admin,
+    decode_agent,
+    decode_api_key,
+    decode_policy,
+    decode_signing_key,
+)
 from mastio.store.sealed import Sealer
 
 log = logging.getLogger("mastio.store")
@@ -46,13 +53,16 @@ class HotDirectory:
         interval: float = INTERVAL,
     ) -> None:
         self._database = database
-        self._codec = ProviderCodec(Sealer(keys), secret_folders)
+        self._sealer = Sealer(keys)
+        self._codec = ProviderCodec(self._sealer, secret_folders)
         self._interval = interval
         self._seen: Row[Any] | None = None
         self._agents: dict[str, Agent] = {}
         self._admins: dict[str, Admin] = {}
         self._providers: dict[str, ProviderRow] = {}
         self._policies: dict[str, PolicyRow] = {}
+        self._api_keys: dict[str, ApiKey] = {}
+        self._signing_keys: tuple[SigningKey, ...] = ()
         self._version = 0
         self._callbacks: list[Callable[[], None]] = []
         self._looking = asyncio.Lock()
@@ -115,6 +125,14 @@ class HotDirectory:
         return self._policies
 
     @property
+    def api_keys(self) -> Mapping[str, ApiKey]:
+        return self._api_keys
+
+    @property
+    def signing_keys(self) -> tuple[SigningKey, ...]:
+        return self._signing_keys
+
+    @property
     def version(self) -> int:
         return self._version
 
@@ -147,7 +165,9 @@ class HotDirectory:
             self._next = None
             seen, succeeded = self._seen, False
             try:
-                found = await self._database.read(lambda connection: load_changes(connection, self._codec, seen))
+                found = await self._database.read(
+                    lambda connection: load_changes(connection, self._codec, self._sealer, seen)
+                )
                 self._refreshed_at, succeeded = monotonic(), True
             finally:
                 self._failed = not succeeded
@@ -157,14 +177,21 @@ class HotDirectory:
     def _apply(self, found: Changes) -> None:
         self._seen = found.row
         if found.fresh:
-            self._agents = {}
+            self._agents, self._api_keys = {}, {}
         self._agents.update(found.agents)
+        for key in found.api_keys:
+            if key.revoked:
+                self._api_keys.pop(key.key_hash, None)
+            else:
+                self._api_keys[key.key_hash] = key
         if found.admins is not None:
             self._admins = found.admins
         if found.providers is not None:
             self._providers = found.providers
         if found.policies is not None:
             self._policies = found.policies
+        if found.signing_keys is not None:
+            self._signing_keys = found.signing_keys
         if found.is_visible:
             self._version = max(self._version + 1, found.row.value)
             loop = asyncio.get_running_loop()
@@ -174,27 +201,32 @@ class HotDirectory:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What is new at the revision in `row`. A section that is None has not changed; `fresh`: `agents` are all."""
+    """What is new at the revision in `row`. A section that is None has not changed; `fresh`: rows are all there are."""
 
     row: Row[Any]
     fresh: bool
     agents: dict[str, Agent]
+    api_keys: list[ApiKey]
     admins: dict[str, Admin] | None
     providers: dict[str, ProviderRow] | None
     policies: dict[str, PolicyRow] | None
+    signing_keys: tuple[SigningKey, ...] | None
 
     @property
     def is_visible(self) -> bool:
         """Whether anything changed that is kept here: enrolment requests, for one, are not."""
-        sections = (self.admins, self.providers, self.policies)
-        return self.fresh or bool(self.agents) or any(section is not None for section in sections)
+        sections = (self.admins, self.providers, self.policies, self.signing_keys)
+        return self.fresh or bool(self.agents or self.api_keys) or any(section is not None for section in sections)
 
 
 _REVISION = select(tables.revision)
-_AGENTS_SINCE = select(tables.agents).where(tables.agents.c.version > text(":seen"))
+_SINCE = {
+    table.name: select(table).where(table.c.version > text(":seen")) for table in (tables.agents, tables.api_keys)
+}
+"""The sections that may be long: of these only the rows that are new are read."""
 
 
-def load_changes(connection: Connection, codec: ProviderCodec, seen: Row[Any] | None) -> Changes | None:
+def load_changes(connection: Connection, codec: ProviderCodec, sealer: Sealer, seen: Row[Any] | None) -> Changes | None:
     """What changed since the revision `seen`; None when nothing did."""
     row = connection.execute(_REVISION).one()
     if seen is not None and row.value == seen.value:
@@ -207,19 +239,30 @@ def load_changes(connection: Connection, codec: ProviderCodec, seen: Row[Any] | 
             return None
         return list(connection.execute(select(tables.metadata.tables[section])).all())
 
-    agents: list[Row[Any]] = []
-    if seen is None or row.agents != seen.agents:
-        since = -1 if seen is None else seen.agents
-        agents = list(connection.execute(_AGENTS_SINCE, {"seen": since}).all())
+    def added(section: str) -> list[Row[Any]]:
+        if seen is not None and row._mapping[section] == seen._mapping[section]:
+            return []
+        since = -1 if seen is None else seen._mapping[section]
+        return list(connection.execute(_SINCE[section], {"seen": since}).all())
+
+    agents, api_keys = added("agents"), added("api_keys")
     admins, providers, policies = changed("admins"), changed("providers"), changed("policies")
+    signing_keys = changed("signing_keys")
     return Changes(
         row,
         seen is None,
         {agent.name: decode_agent(agent) for agent in agents},
+        [decode_api_key(key) for key in api_keys],
         None if admins is None else {admin.token_hash: decode_admin(admin) for admin in admins},
         None if providers is None else {provider.name: codec.decode(provider) for provider in providers},
         None if policies is None else {policy.name: decode_policy(policy) for policy in policies},
+        None if signing_keys is None else _decode_signing_keys(signing_keys, sealer),
     )
+
+
+def _decode_signing_keys(rows: list[Row[Any]], sealer: Sealer) -> tuple[SigningKey, ...]:
+    keys = [key for row in rows if (key := decode_signing_key(row, sealer)) is not None]
+    return tuple(sorted(keys, key=lambda key: (key.created_at, key.id)))
 
 
 async def verify_schema(database: Database) -> None:

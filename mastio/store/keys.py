@@ -10,6 +10,7 @@ from mastio.pki.files import create_private
 
 PURPOSES = (
     "admin-tokens",
+    "api-keys",
     "audit-digest",
     "audit-signing",
     "edge",

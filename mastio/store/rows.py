@@ -9,7 +9,16 @@ from typing import Any
 
 from sqlalchemy import Row
 
-from mastio.store.base import Admin, Agent, Enrollment, EnrollmentToken, PolicyRow, ProviderRow
+from mastio.store.base import (
+    Admin,
+    Agent,
+    ApiKey,
+    Enrollment,
+    EnrollmentToken,
+    PolicyRow,
+    ProviderRow,
+    SigningKey,
+)
 from mastio.store.keys import PURPOSES
 from mastio.store.sealed import Sealer, SealError
 
@@ -89,6 +98,37 @@ def decode_policy(row: Row[Any]) -> PolicyRow:
 
 def encode_policy(policy: PolicyRow) -> dict[str, Any]:
     return {"name": policy.name, "cedar": policy.cedar, "enabled": policy.enabled, "mode": policy.mode}
+
+
+def decode_api_key(row: Row[Any]) -> ApiKey:
+    values = {field.name: row._mapping[field.name] for field in fields(ApiKey)}
+    return ApiKey(**{**values, **{name: tuple(values[name]) for name in ("kinds", "models", "paths")}})
+
+
+def encode_api_key(key: ApiKey) -> dict[str, Any]:
+    values = {field.name: getattr(key, field.name) for field in fields(ApiKey)}
+    return {**values, **{name: list(values[name]) for name in ("kinds", "models", "paths")}}
+
+
+def decode_signing_key(row: Row[Any], sealer: Sealer) -> SigningKey | None:
+    """None for a key that does not open: it then neither signs nor verifies."""
+    try:
+        secret = bytes.fromhex(sealer.unseal(row.secret, f"signing_keys/{row.id}"))
+    except (SealError, ValueError) as error:
+        log.error("the signing key %s cannot be had: %s", row.id, error)
+        return None
+    return SigningKey(row.id, row.purpose, secret, row.created_at, row.active_from, row.retire_at)
+
+
+def encode_signing_key(key: SigningKey, sealer: Sealer) -> dict[str, Any]:
+    return {
+        "id": key.id,
+        "purpose": key.purpose,
+        "secret": sealer.seal(key.secret.hex(), f"signing_keys/{key.id}"),
+        "created_at": key.created_at,
+        "active_from": key.active_from,
+        "retire_at": key.retire_at,
+    }
 
 
 class ProviderCodec:

@@ -27,7 +27,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.engine import Dialect
 
-SCHEMA = "0001"
+SCHEMA = "0002"
 """The migration that makes these tables; what a serving process expects to find in `alembic_version`."""
 
 metadata = MetaData(
@@ -67,6 +67,8 @@ revision = Table(
     Column("admins", BigInteger, nullable=False),
     Column("providers", BigInteger, nullable=False),
     Column("policies", BigInteger, nullable=False),
+    Column("api_keys", BigInteger, nullable=False),
+    Column("signing_keys", BigInteger, nullable=False),
 )
 
 agents = Table(
@@ -99,6 +101,7 @@ certificates = Table(
     Column("issued_at", Double, nullable=False),
     Column("not_after", Double, nullable=False),
     Column("revoked_at", Double),
+    Column("issuer", Text),  # the id of the intermediate that signed it
     _version(),
     Index(None, "agent"),
     Index(None, "revoked_at"),
@@ -184,4 +187,68 @@ policies = Table(
     Column("enabled", Boolean, nullable=False),
     Column("mode", Text, nullable=False),
     _version(),
+)
+
+api_keys = Table(
+    "api_keys",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("place", BigInteger, nullable=False),
+    Column("agent", Text, ForeignKey("agents.name"), nullable=False),
+    Column("name", Text, nullable=False),
+    Column("key_hash", Text, nullable=False, unique=True),
+    Column("kinds", Document, nullable=False),
+    Column("models", Document, nullable=False),
+    Column("paths", Document, nullable=False),
+    Column("created_at", Double, nullable=False),
+    Column("created_by", Text, nullable=False),
+    Column("expires_at", Double),
+    Column("last_used_at", Double),
+    Column("revoked", Boolean, nullable=False),
+    _version(),
+    Index(None, "agent"),
+    Index(None, "version"),
+)
+
+signing_keys = Table(
+    "signing_keys",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("purpose", Text, nullable=False),
+    Column("secret", Text, nullable=False),  # sealed
+    Column("created_at", Double, nullable=False),
+    Column("active_from", Double, nullable=False),
+    Column("retire_at", Double),
+    _version(),
+)
+
+holds = Table(
+    "holds",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("place", BigInteger, nullable=False),
+    Column("exchange", Text, nullable=False),
+    Column("agent", Text),
+    Column("requested_by", Text, nullable=False),
+    Column("action", Text, nullable=False),
+    Column("method", Text, nullable=False),
+    Column("path", Text, nullable=False),
+    Column("body", LargeBinary, nullable=False),
+    Column("parameters", Document, nullable=False),
+    Column("created_at", Double, nullable=False),
+    Column("expires_at", Double, nullable=False),
+    Column("status", Text, nullable=False),
+    Column("decided_at", Double),
+    Column("decided_by", Text),
+    Column("reason", Text),
+    _version(),
+    Index(None, "place", unique=True),
+)
+
+used = Table(
+    "used",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("expires_at", Double, nullable=False),
+    Index(None, "expires_at"),
 )
