@@ -60,6 +60,8 @@ async def serve(data: Path, slot: int, listener: socket.socket, config: Path | N
         (data / "run" / f"worker-{slot}.pid").write_text(f"{os.getpid()}\n")
         give_back()
         idling = asyncio.create_task(give_back_when_idle(app))
+        # uvicorn raises the signal once more when it has ended; by default that would skip everything that closes.
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
         try:
             await server.serve(sockets=[listener])
         finally:
