@@ -149,6 +149,7 @@ async def open_app(data: Path, slot: int, config: Path | None = None) -> AsyncIt
         upstreams=pools,
         trust=authority.trust,
         permits=permits,
+        note_api_key_uses=store.api_keys.mark_used,
         now=time.time,
     )
     telemetry = Telemetry()

@@ -49,12 +49,16 @@ CODES: dict[str, Code] = {
     "invalid_body": Code(422, "Correct the named member; unknown members are refused."),
     "model_not_found": Code(404, "Name a model of a configured provider: see GET /v1/models."),
     # who is calling
-    "missing_credential": Code(401, "Present a client certificate, a bound token with its proof, or an admin token."),
+    "missing_credential": Code(
+        401, "Present a client certificate, a bound token with its proof, or a key that you were given."
+    ),
     "ambiguous_credential": Code(401, "Present the credentials of one principal only, each header once."),
     "invalid_certificate": Code(401, "Use the leaf that was issued at enrolment and is still valid, or enrol again."),
     "invalid_token": Code(401, "Get a new token from POST /oauth/token with the key it is to be bound to."),
     "invalid_dpop_proof": Code(401, "Sign a new proof for this method, URL, token and nonce with the bound key."),
     "use_dpop_nonce": Code(401, "Repeat the request with a proof that carries the nonce of the DPoP-Nonce header."),
+    "invalid_api_key": Code(401, "Use an API key that is neither expired nor removed; an operator makes them."),
+    "api_keys_off": Code(401, "Ask an operator to turn api_keys on for this agent."),
     "agent_unknown": Code(401, "Enrol the agent first."),
     "agent_inactive": Code(401, "The agent is suspended or revoked; ask an operator."),
     "invalid_admin_token": Code(401, "Use a named admin token that is neither expired nor revoked."),

@@ -125,7 +125,31 @@ class AssertionCredential:
     thumbprint: str
 
 
-Credential = AssertionCredential | CertificateCredential | ProofCredential | TokenCredential | AdminCredential
+@dataclass(frozen=True, slots=True)
+class Restriction:
+    """What a credential is bound to, beyond what policies allow its agent (`mastio.restriction`). Globs.
+
+    `kinds` of actions, `models` (`provider/model`, a model's own name, or an alias), `paths` of requests. An empty
+    tuple bounds nothing. Whoever acts under any restriction, even an empty one, gets no credential of the agent itself.
+    """
+
+    kinds: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ApiKeyCredential:
+    """An API key of `subject` that is in force. `id` names it without giving it away."""
+
+    subject: str
+    id: str
+    restriction: Restriction
+
+
+Credential = (
+    AssertionCredential | CertificateCredential | ProofCredential | TokenCredential | ApiKeyCredential | AdminCredential
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +157,8 @@ class Principal:
     """Who acts, once the credentials have been bound to one enrolled identity. `name` is empty for a stranger.
 
     `credential` describes how it was proven, for the audit entry (thumbprints only). `version` changes whenever
-    anything that a policy may look at changes; caches are keyed by it.
+    anything that a policy may look at changes; caches are keyed by it. `restriction` is what the credential takes away
+    from what the agent may do; the core enforces it, authorizers need not look at it.
     """
 
     name: str
@@ -143,6 +168,7 @@ class Principal:
     spiffe_id: str | None = None
     credential: Mapping[str, str] = field(default_factory=dict)
     version: int = 0
+    restriction: Restriction | None = None
 
     @property
     def is_agent(self) -> bool:
@@ -157,12 +183,16 @@ STRANGER = Principal(name="", roles=frozenset())
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """What is to be done: the kind (`llm.chat`), what to (`target_type::"target"`), and what policies may look at."""
+    """What is to be done: the kind (`llm.chat`), what to (`target_type::"target"`), and what policies may look at.
+
+    `alias` is another name that an admin gave the target, where the caller used that one.
+    """
 
     kind: str
     target_type: str
     target: str
     attributes: Mapping[str, JSON] = field(default_factory=dict)
+    alias: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

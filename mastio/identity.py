@@ -7,6 +7,8 @@ Authenticators say what was proven; only here is it said who that is. Rules, in 
    sent as `DPoP`; `cnf.x5t#S256` with that certificate. A DPoP-bound token sent as Bearer is refused (RFC 9449 §7.1).
 3. The agent is enrolled and active, and a certificate is the one pinned to it (or the one before, while that holds).
 4. An agent that named its DPoP key at enrolment is proven by that key only.
+5. An API key counts only while an operator has them turned on for the agent. Beside it only the same agent's
+   certificate may stand, and the key's restriction holds all the same: two ways of proving one call contradict.
 """
 
 from __future__ import annotations
@@ -17,11 +19,13 @@ from mastio.errors import AuthenticationError
 from mastio.exchange import (
     STRANGER,
     AdminCredential,
+    ApiKeyCredential,
     AssertionCredential,
     CertificateCredential,
     Credential,
     Principal,
     ProofCredential,
+    Restriction,
     Role,
     TokenCredential,
 )
@@ -45,6 +49,7 @@ def bind(credentials: Sequence[Credential], agents: Mapping[str, Agent], now: fl
     proof: ProofCredential | None = None
     token: TokenCredential | None = None
     assertion: AssertionCredential | None = None
+    key: ApiKeyCredential | None = None
     admin: AdminCredential | None = None
     for credential in credentials:
         match credential:
@@ -56,13 +61,17 @@ def bind(credentials: Sequence[Credential], agents: Mapping[str, Agent], now: fl
                 token = credential
             case AssertionCredential():
                 assertion = credential
+            case ApiKeyCredential():
+                key = credential
             case AdminCredential():
                 admin = credential
     if admin is not None:
         if len(credentials) > 1:
             raise AuthenticationError("An admin token stands alone.", code="ambiguous_credential")
         return Principal(admin.name, ROLES[admin.role], credential={"type": "admin", "name": admin.name})
-    subjects = {c.subject for c in (certificate, token, assertion) if c is not None}
+    if key is not None and (token, proof, assertion) != (None, None, None):
+        raise AuthenticationError("Beside an API key only a certificate may stand.", code="ambiguous_credential")
+    subjects = {c.subject for c in (certificate, token, assertion, key) if c is not None}
     if len(subjects) > 1:
         raise AuthenticationError("The credentials name different agents.", code="ambiguous_credential")
     if not subjects:
@@ -70,13 +79,23 @@ def bind(credentials: Sequence[Credential], agents: Mapping[str, Agent], now: fl
     if token is not None:
         _verify_confirmation(token, proof, certificate, now)
     agent = _verify_agent(subjects.pop(), agents, certificate, proof, now)
-    return principal_of(agent, _describe(certificate, proof, token, assertion))
+    if key is not None and not agent.api_keys:
+        raise AuthenticationError("API keys are turned off for this agent.", code="api_keys_off")
+    said = _describe(certificate, proof, token, assertion, key)
+    return principal_of(agent, said, key.restriction if key else None)
 
 
-def principal_of(agent: Agent, credential: Mapping[str, str]) -> Principal:
+def principal_of(agent: Agent, credential: Mapping[str, str], restriction: Restriction | None = None) -> Principal:
     """The principal for an enrolled agent."""
     return Principal(
-        agent.name, ROLES["agent"], agent.groups, agent.attributes, agent.spiffe_id, credential, agent.version
+        agent.name,
+        ROLES["agent"],
+        agent.groups,
+        agent.attributes,
+        agent.spiffe_id,
+        credential,
+        agent.version,
+        restriction,
     )
 
 
@@ -127,10 +146,14 @@ def _describe(
     proof: ProofCredential | None,
     token: TokenCredential | None,
     assertion: AssertionCredential | None,
+    key: ApiKeyCredential | None,
 ) -> dict[str, str]:
-    """For the audit entry: how it was proven, by thumbprints only."""
+    """For the audit entry: how it was proven, by thumbprints and ids only."""
     said = {}
-    if token is not None:
+    if key is not None:
+        said["type"] = "api_key"
+        said["id"] = key.id
+    elif token is not None:
         said["type"] = "token"
     elif assertion is not None:
         said["type"] = "assertion"

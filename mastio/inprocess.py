@@ -10,6 +10,7 @@ from typing import Any
 
 from mastio.errors import PluginError
 from mastio.exchange import Action, Message, Principal, Recorded, Reply, RequestHead
+from mastio.presented import HEADERS
 from mastio.wire import ASGIMessage, Receive, Send
 
 Application = Callable[[Any, Receive, Send], Awaitable[None]]
@@ -47,7 +48,7 @@ class InProcess:
             "raw_path": head.path.encode("latin-1"),
             "query_string": head.query,
             "root_path": "",
-            "headers": [(n, v) for n, v in head.headers if not n.startswith(b"x-edge-") and n != b"authorization"],
+            "headers": [(n, v) for n, v in head.headers if not n.startswith(b"x-edge-") and n not in HEADERS],
             "client": None,
             "server": self._server,
             "state": {"principal": recorded.principal, "request_id": head.id},

@@ -58,6 +58,7 @@ from mastio.exchange import (
 from mastio.hooks import Hooks
 from mastio.identity import bind
 from mastio.problem import render
+from mastio.restriction import find_excess
 from mastio.services import Services
 from mastio.telemetry import Telemetry
 from mastio.wire import ClientGone, HangUp, RawHeaders, Receive, Send, read_body, send_response
@@ -163,13 +164,13 @@ class Pipeline:
         return Authenticated(received, progress.principal, tuple(credentials)), body
 
     async def _bind(self, credentials: list[Credential]) -> Principal:
-        """The principal. An agent may have been enrolled or renewed a moment ago through another worker, so a proven
-        credential that the hot copy does not know yet is looked up once more in a fresh one."""
+        """The principal. An agent may have been enrolled, renewed or allowed API keys a moment ago through another
+        worker, so a proven credential that the hot copy does not know yet is looked up once more in a fresh one."""
         directory, now = self._services.directory, self._services.now()
         try:
             return bind(credentials, directory.agents, now)
         except AuthenticationError as error:
-            if error.code not in ("agent_unknown", "invalid_certificate"):
+            if error.code not in ("agent_unknown", "invalid_certificate", "api_keys_off"):
                 raise
         await directory.refresh()
         return bind(credentials, directory.agents, now)
@@ -186,9 +187,12 @@ class Pipeline:
 
     async def _authorize(self, read: Read, timings: Timings) -> Authorized:
         started = perf_counter()
-        principal = read.authenticated.principal
-        if read.authenticated.received.head.route.requires == OPEN:
+        head, principal = read.authenticated.received.head, read.authenticated.principal
+        excess = find_excess(principal.restriction, read.action, head.path)
+        if head.route.requires == OPEN:
             decision: Decision = Allow("open")
+        elif excess is not None:
+            decision = excess
         elif principal.is_agent:
             decision = await self.decide(principal, read.action)
         else:
@@ -212,6 +216,8 @@ class Pipeline:
 
     async def permits(self, principal: Principal, action: Action) -> bool:
         """`services.permits`."""
+        if find_excess(principal.restriction, action, None) is not None:
+            return False
         return isinstance(await self.decide(principal, action), Allow)
 
     async def _inspect(self, authorized: Authorized, timings: Timings) -> Inspected:

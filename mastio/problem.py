@@ -73,6 +73,8 @@ def encode_oauth(error: MastioError) -> tuple[int, bytes]:
     if code not in _OAUTH_CODES:
         if status == 401:
             code = "invalid_client"
+        elif status == 403:
+            code = "unauthorized_client"
         elif status < 500:
             code = "invalid_request"
         else:

@@ -71,6 +71,16 @@ class Upstreams(Protocol):
         """A pool for this base URL. `timeouts` in seconds: `connect`, `read` (between two pieces), `total`."""
 
 
+class NoteUses(Protocol):
+    """Keeps when API keys were last used. Not for each exchange: gather uses, and hand them over now and then."""
+
+    async def __call__(self, uses: Mapping[str, float]) -> None:
+        """`uses`: Unix time of the last use, by the key's id. An earlier time than the one kept changes nothing.
+
+        Durable when it returns. Raises `Unavailable`.
+        """
+
+
 @dataclass(frozen=True, slots=True)
 class Trust:
     """The certificates that an agent's leaf may chain to, DER: our root, and the intermediates below it."""
@@ -95,6 +105,7 @@ class Services:
     trust: Callable[[], Trust]
     permits: Callable[[Principal, Action], Awaitable[bool]]
     """What the authorizers would say, for showing a caller only what it may use. Not a way to skip the pipeline."""
+    note_api_key_uses: NoteUses
     now: Callable[[], float]
 
     def digest(self, content: bytes) -> str:

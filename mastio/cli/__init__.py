@@ -22,7 +22,7 @@ VERBS = {
     "enroll": "enrol this machine as an agent",
     "call": "make one signed call",
     "chat": "make one chat completion",
-    "agents": "list, show, suspend, revoke, reactivate agents",
+    "agents": "list, show, suspend, revoke, reactivate agents; their API keys",
     "enrollments": "list, approve, reject enrolment requests; make one-time tokens",
     "providers": "list, add, remove LLM providers",
     "audit": "verify the audit log",

@@ -17,6 +17,9 @@ import httpx
 from mastio.client.identity import Identity
 from mastio.client.proofs import make_assertion, make_proof
 
+OTHERS = ("x-api-key", "x-goog-api-key", "api-key")
+"""Where SDKs put the key that they were made with; a second credential beside the token would be refused."""
+
 RENEW_BEFORE = 30.0
 """Seconds before its end that a token is no longer used."""
 
@@ -104,6 +107,8 @@ class DPoPAuth(httpx.Auth):
         url = f"{self._identity.base_url}{request.url.raw_path.decode('ascii')}"
         key = self._identity.dpop_key
         proof = make_proof(key, request.method, url, time.time(), nonce=self._nonce, token=self._token)
+        for name in OTHERS:
+            request.headers.pop(name, None)
         request.headers["DPoP"] = proof
         request.headers["Authorization"] = f"DPoP {self._token}"
         return request

@@ -18,6 +18,7 @@ from starlette.types import ASGIApp
 
 from mastio import __version__
 from mastio.control.agents import AgentsRouter
+from mastio.control.api_keys import ApiKeysRouter
 from mastio.control.bodies import StrictRoute, refuse_body, refuse_route
 from mastio.control.context import Context
 from mastio.control.discovery import DiscoveryRouter
@@ -92,6 +93,7 @@ def _endpoints(context: Context) -> Endpoints:
         EnrollmentRouter(context),
         EnrollmentsRouter(context),
         AgentsRouter(context),
+        ApiKeysRouter(context),
         ProvidersRouter(context),
         PoliciesRouter(context),
         DiscoveryRouter(context),

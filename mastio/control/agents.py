@@ -53,7 +53,7 @@ class AgentsRouter:
             status=body.status,
             groups=None if body.groups is None else frozenset(body.groups),
             attributes=body.attributes,
-            api_keys=body.api_keys,
+            api_keys=None if body.api_keys is None else body.api_keys in (True, "on"),
             reason=body.reason,
         )
         return answer_agent(await self._agents.update(id, changes, self._context.now()))

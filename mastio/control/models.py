@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Any, Generic, Literal, Self, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
 
 from mastio.control.cedar import MAX_CHARACTERS, verify_cedar
 from mastio.pki.csr import MAX_BYTES
@@ -16,6 +17,8 @@ T = TypeVar("T")
 
 DAY = 86_400
 KINDS = ("openai",)
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?(Z|[+-]\d\d:\d\d)", re.ASCII)
+MAX_LIFE = 3650 * DAY
 PLANNED_KINDS = ("anthropic", "gemini", "azure", "bedrock", "vertex", "ollama")
 
 
@@ -52,6 +55,16 @@ def _kind(kind: str) -> str:
     if kind not in KINDS:
         raise ValueError(f"the kind must be one of {', '.join(KINDS)}")
     return kind
+
+
+def _parse_time(value: Any) -> datetime:
+    """RFC 3339, and nothing else that Python would take for a time."""
+    try:
+        if isinstance(value, str) and _TIME.fullmatch(value):
+            return datetime.fromisoformat(value)
+    except ValueError:
+        pass  # its own words would repeat what was sent
+    raise ValueError("it must be a time as RFC 3339 writes it, with its offset from UTC")
 
 
 def _cedar(source: str) -> str:
@@ -97,6 +110,10 @@ Networks = Annotated[list[str], Field(max_length=100), AfterValidator(_networks)
 Kind = Annotated[str, AfterValidator(_kind)]
 Cedar = Annotated[str, StringConstraints(min_length=1, max_length=MAX_CHARACTERS), AfterValidator(_cedar)]
 Attributes = Annotated[dict[str, Any], Field(max_length=100), AfterValidator(_attributes)]
+Label = Annotated[str, StringConstraints(min_length=1, max_length=100), AfterValidator(_one_line)]
+KindGlob = Annotated[str, StringConstraints(pattern=r"^[a-z0-9._*?!\[\]-]{1,64}$")]
+PathGlob = Annotated[str, StringConstraints(pattern=r"^[/*?\[][\x21-\x7e]{0,499}$")]
+Time = Annotated[datetime, BeforeValidator(_parse_time)]
 Seconds = Annotated[float, Field(gt=0, le=3600)]
 Mode = Literal["enforce", "observe"]
 
@@ -217,13 +234,52 @@ class NewTokenAnswer(TokenAnswer):
     token: str
 
 
+class ApiKeyBody(Body):
+    """Globs: of action kinds, of models (`provider/model`, a model's name, an alias), of paths. None: no bound.
+
+    `ttl_seconds` or `expires_at`; without either the key has no end.
+    """
+
+    name: Label = "default"
+    kinds: Annotated[list[KindGlob], Field(max_length=100)] = []
+    models: Annotated[list[ModelName], Field(max_length=100)] = []
+    paths: Annotated[list[PathGlob], Field(max_length=100)] = []
+    ttl_seconds: Annotated[int, Field(ge=1, le=MAX_LIFE)] | None = None
+    expires_at: Time | None = None
+
+    @model_validator(mode="after")
+    def one_end(self) -> Self:
+        if self.ttl_seconds is not None and self.expires_at is not None:
+            raise ValueError("give ttl_seconds or expires_at, not both")
+        return self
+
+
+class ApiKeyAnswer(Answer):
+    """Without the key itself. `last_used_at` is when it was last presented, known within half a minute."""
+
+    id: str
+    agent: str
+    name: str
+    kinds: list[str]
+    models: list[str]
+    paths: list[str]
+    created_at: datetime
+    created_by: str
+    expires_at: datetime | None
+    last_used_at: datetime | None
+
+
+class NewApiKeyAnswer(ApiKeyAnswer):
+    key: str
+
+
 class AgentPatch(Body):
     """Members that are left out stay as they are."""
 
     status: Literal["active", "suspended", "revoked"] | None = None
     groups: Annotated[list[Group], Field(max_length=64)] | None = None
     attributes: Attributes | None = None
-    api_keys: bool | None = None
+    api_keys: bool | Literal["on", "off"] | None = None
     reason: Line | None = None
 
 

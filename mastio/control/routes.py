@@ -40,6 +40,10 @@ ROUTES: tuple[Route, ...] = (
     Route("/v1/admin/agents/{id}", ("PATCH",), OPERATOR, "admin.agents", "Change an agent"),
     Route("/v1/admin/agents/{id}/revoke", ("POST",), OPERATOR, "admin.agents", "Revoke an agent"),
     Route("/v1/admin/agents/{id}/reactivate", ("POST",), OPERATOR, "admin.agents", "Reactivate an agent"),
+    Route("/v1/admin/agents/{id}/api-keys", ("GET",), OPERATOR, "admin.api-keys", "List an agent's API keys"),
+    Route("/v1/admin/agents/{id}/api-keys", ("POST",), OPERATOR, "admin.api-keys", "Make an API key"),
+    Route("/v1/admin/agents/{id}/api-keys/{key}", ("GET",), OPERATOR, "admin.api-keys", "Read an API key's row"),
+    Route("/v1/admin/agents/{id}/api-keys/{key}", ("DELETE",), OPERATOR, "admin.api-keys", "Remove an API key"),
     *_collection("/v1/admin/providers", "/v1/admin/providers/{name}", ADMIN, "admin.providers", "providers", 64 * 1024),
     *_collection("/v1/admin/policies", "/v1/admin/policies/{name}", ADMIN, "admin.policies", "policies", 128 * 1024),
     Route(

@@ -4,6 +4,7 @@
     store.enrollments   request issue_with_token find get list approve reject
     store.tokens        create list delete hash
     store.admins        add list revoke
+    store.api_keys      create list get revoke mark_used
     store.providers     create list get replace change delete
     store.policies      create list get replace change delete
 
@@ -23,6 +24,7 @@ from mastio.services import Keys
 from mastio.store import tables
 from mastio.store.admins import TOKEN_PREFIX, AdminStore, new_admin_token
 from mastio.store.agents import AgentStore
+from mastio.store.api_keys import ApiKeyStore
 from mastio.store.base import PolicyRow, ProviderRow
 from mastio.store.changes import Change
 from mastio.store.collection import Collection
@@ -51,6 +53,7 @@ class ControlStore:
         self.enrollments = EnrollmentStore(database, change)
         self.tokens = TokenStore(database, change, keys)
         self.admins = AdminStore(database, change, keys)
+        self.api_keys = ApiKeyStore(database, change, keys)
         self.providers: Collection[ProviderRow] = Collection(
             database, change, tables.providers, "provider", codec.encode, codec.decode
         )

@@ -13,6 +13,7 @@ from mastio.errors import BadRequest, Denied
 from mastio.pki.authority import IssuedLeaf
 from mastio.pki.csr import assertion_keys, load_public_key
 from mastio.store.agents import add_agent, add_certificate, forget_expired, write_agent
+from mastio.store.api_keys import revoke_all
 from mastio.store.base import Agent, Enrollment, EnrollmentStatus
 from mastio.store.changes import Change, Page, read_page
 from mastio.store.engine import Database
@@ -135,12 +136,13 @@ class EnrollmentStore:
                 add_agent(connection, version, _agent(issued, leaf))
             else:
                 write_agent(connection, version, _agent(issued, leaf))
+                revoke_all(connection, version, leaf.name)
                 forget_expired(connection, enrollment.name, now)
             add_certificate(connection, version, leaf)
             _write(connection, version, issued)
             return issued
 
-        return await self._change(work, "agents")
+        return await self._change(work, "agents", "api_keys")
 
     async def reject(self, identifier: str, by: str, reason: str | None, now: float) -> Enrollment:
         """Raises `BadRequest`: not_found, conflict when it is not pending any more."""

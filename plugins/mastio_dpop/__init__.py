@@ -14,6 +14,7 @@ from mastio.errors import AuthenticationError, Unavailable
 from mastio.exchange import Credential, ProofCredential, Recorded, Reply, RequestHead
 from mastio.hooks import Hooks, Plugin, PluginSettings
 from mastio.jose import encode_base64url
+from mastio.presented import parse_presented
 from mastio.services import Services
 from mastio_dpop.memory import Full, Memory
 from mastio_dpop.proof import Expected, KeyCache, NonceError, ProofError, parse_proof, verify_proof
@@ -70,11 +71,11 @@ class Verifier:
 
 
 def _token_hash(head: RequestHead) -> str | None:
-    """`ath` of the access token in Authorization, whatever its scheme; None without one."""
-    values = head.all(b"authorization")
-    if not values:
+    """`ath` of the access token that comes with the proof, whatever its scheme; None without one."""
+    presented = parse_presented(head.headers)
+    if presented is None:
         return None
-    return encode_base64url(hashlib.sha256(values[0].partition(b" ")[2].strip()).digest())
+    return encode_base64url(hashlib.sha256(presented.value).digest())
 
 
 @asynccontextmanager

@@ -51,7 +51,7 @@ def read_chat(registry: Registry, head: RequestHead, body: bytes) -> tuple[Actio
     if choice is None:
         raise BadRequest("No configured provider serves this model.", code="model_not_found")
     details = {"model": choice.model, "provider": choice.provider.name, "stream": bool(stream)}
-    action = Action("llm.chat", "Model", choice.target, {"stream": bool(stream)})
+    action = Action("llm.chat", "Model", choice.target, {"stream": bool(stream)}, alias=choice.alias)
     return action, Message(body, document, details, plan=(choice, model))
 
 

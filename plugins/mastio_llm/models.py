@@ -36,11 +36,11 @@ class Models:
         items = []
         for row in list(self._registry.providers.values()):
             for model in await self._models(row):
-                action = Action("llm.chat", "Model", f"{row.name}/{model}")
-                if not await self._services.permits(recorded.principal, action):
-                    continue
-                names = [f"{row.name}/{model}", *(alias for alias, name in row.aliases.items() if name == model)]
-                items += [{"id": name, "object": "model", "created": 0, "owned_by": row.name} for name in names]
+                target = f"{row.name}/{model}"
+                for alias in (None, *(alias for alias, name in row.aliases.items() if name == model)):
+                    action = Action("llm.chat", "Model", target, alias=alias)
+                    if await self._services.permits(recorded.principal, action):
+                        items.append({"id": alias or target, "object": "model", "created": 0, "owned_by": row.name})
         body = orjson.dumps({"object": "list", "data": items})
         return Reply(200, [(b"content-type", b"application/json")], body, facts={"models": len(items)})
 

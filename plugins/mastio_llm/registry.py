@@ -13,11 +13,15 @@ from mastio.target import TargetError
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The provider and the model's name there. `renamed` when that is not the name that the caller used."""
+    """The provider and the model's name there. `renamed` when that is not the name that the caller used.
+
+    `alias` is the name that the caller used where an admin gave the model that one.
+    """
 
     provider: ProviderRow
     model: str
     renamed: bool
+    alias: str | None = None
 
     @property
     def target(self) -> str:
@@ -32,7 +36,7 @@ def resolve(model: str, providers: Mapping[str, ProviderRow]) -> Choice | None:
     ordered = sorted(providers.values(), key=lambda row: (-row.weight, row.name))
     for row in ordered:
         if model in row.aliases:
-            return Choice(row, row.aliases[model], renamed=True)
+            return Choice(row, row.aliases[model], renamed=True, alias=model)
     for row in ordered:
         if serves(row, model):
             return Choice(row, model, renamed=False)

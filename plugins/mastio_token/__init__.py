@@ -1,4 +1,6 @@
-"""Authenticates the `Authorization` header (access tokens of ours, admin tokens) and client assertions; mints tokens.
+"""Authenticates access tokens of ours, admin tokens and client assertions; mints tokens.
+
+What is presented and is neither an admin token nor an API key must be an access token, or it is refused.
 
 An access token is verified once and remembered by its hash until it expires; whether its agent is still active is
 asked anew for each exchange, in `mastio.identity`, from memory.
@@ -6,11 +8,8 @@ asked anew for each exchange, in `mastio.identity`, from memory.
 
 from __future__ import annotations
 
-import hashlib
-import hmac
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Literal
 
 from pydantic import Field
 
@@ -30,6 +29,7 @@ from mastio.exchange import (
     TokenCredential,
 )
 from mastio.hooks import Hooks, Plugin, PluginSettings
+from mastio.presented import AUTHORIZATION, Presented, Scheme, hash_secret, parse_presented
 from mastio.services import Services
 from mastio_token.access import (
     Issuer,
@@ -43,12 +43,7 @@ from mastio_token.access import (
 from mastio_token.endpoint import Endpoint, parse_form
 
 ASSERTION_TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
-ADMIN_PREFIX = b"mastio_admin_"
 REMEMBER = 20_000
-MAX_TOKEN = 8 * 1024
-
-Scheme = Literal["DPoP", "Bearer"]
-SCHEMES: Mapping[bytes, Scheme] = {b"dpop": "DPoP", b"bearer": "Bearer"}
 
 ROUTES = (
     Route(
@@ -89,20 +84,14 @@ class Authenticator:
         self._assertions: dict[tuple[str, str], float] = {}
 
     def authenticate(self, head: RequestHead) -> Credential | None:
-        values = head.all(b"authorization")
-        if not values:
+        presented = parse_presented(head.headers)
+        if presented is None or presented.kind == "api_key":
             return None
-        if len(values) > 1:
-            raise AuthenticationError("There must be exactly one Authorization header.", code="ambiguous_credential")
-        name, _, rest = values[0].partition(b" ")
-        scheme, token = SCHEMES.get(name.lower()), rest.strip()
-        if scheme is None or not token or len(token) > MAX_TOKEN:
-            raise AuthenticationError("The Authorization header is not acceptable.", code="invalid_token")
-        if token.startswith(ADMIN_PREFIX):
-            return self._find_admin(scheme, token)
-        known = self._tokens.get((scheme, token))
+        if presented.kind == "admin":
+            return self._find_admin(presented)
+        known = self._tokens.get((presented.scheme, presented.value))
         if known is None or self._services.now() >= known.expires_at:
-            known = self._verify(scheme, token)
+            known = self._verify(presented.scheme, presented.value)
         return known
 
     def _verify(self, scheme: Scheme, token: bytes) -> TokenCredential:
@@ -119,11 +108,12 @@ class Authenticator:
         self._tokens[scheme, token] = credential
         return credential
 
-    def _find_admin(self, scheme: Scheme, token: bytes) -> AdminCredential:
-        name = hmac.digest(self._admin_key, token, hashlib.sha256).hex()
-        admin = self._services.directory.admins.get(name)
+    def _find_admin(self, presented: Presented) -> AdminCredential:
+        if presented.scheme != "Bearer" or presented.headers != {AUTHORIZATION}:
+            raise AuthenticationError("An admin token goes into Authorization, as Bearer.", code="invalid_admin_token")
+        admin = self._services.directory.admins.get(hash_secret(self._admin_key, presented.value))
         now = self._services.now()
-        if scheme != "Bearer" or admin is None or admin.revoked or now >= (admin.expires_at or now + 1):
+        if admin is None or admin.revoked or now >= (admin.expires_at or now + 1):
             raise AuthenticationError("The admin token is not in force.", code="invalid_admin_token")
         return AdminCredential(admin.name, admin.role)
 

@@ -7,10 +7,12 @@ import pytest
 from mastio.errors import AuthenticationError
 from mastio.exchange import (
     AdminCredential,
+    ApiKeyCredential,
     AssertionCredential,
     CertificateCredential,
     Credential,
     ProofCredential,
+    Restriction,
     TokenCredential,
 )
 from mastio.identity import bind
@@ -26,6 +28,9 @@ PROOF = ProofCredential("key-a", "hash")
 TOKEN = TokenCredential("alice", "DPoP", "hash", "key-a", None, 2000.0)
 BOUND = TokenCredential("alice", "Bearer", "hash", None, "cert-a", 2000.0)
 ADMIN = AdminCredential("root", "admin")
+BOUNDS = Restriction(("llm.*",))
+KEY = ApiKeyCredential("alice", "key_1", BOUNDS)
+WITH_KEYS = {**AGENTS, "alice": replace(ALICE, api_keys=True)}
 
 
 @pytest.mark.parametrize(
@@ -74,10 +79,51 @@ def test_refused(credentials: list[Credential], code: str) -> None:
     assert refused.value.code == code
 
 
+@pytest.mark.parametrize(
+    ("credentials", "said"),
+    [
+        ([KEY], {"type": "api_key", "id": "key_1"}),
+        ([CERT, KEY], {"type": "api_key", "id": "key_1", "x5t#S256": "cert-a"}),
+    ],
+)
+def test_an_api_key_brings_its_restriction(credentials: list[Credential], said: dict[str, str]) -> None:
+    principal = bind(credentials, WITH_KEYS, NOW)
+    assert (principal.name, principal.roles, principal.restriction) == ("alice", {"agent"}, BOUNDS)
+    assert principal.credential == said
+    assert bind([CERT], WITH_KEYS, NOW).restriction is None
+
+
+@pytest.mark.parametrize(
+    ("credentials", "code"),
+    [
+        ([replace(CERT, subject="bob", thumbprint="cert-b"), KEY], "ambiguous_credential"),
+        ([replace(CERT, thumbprint="cert-x"), KEY], "invalid_certificate"),
+        ([BOUND, CERT, KEY], "ambiguous_credential"),
+        ([TOKEN, PROOF, KEY], "ambiguous_credential"),
+        ([PROOF, KEY], "ambiguous_credential"),
+        ([AssertionCredential("alice", "key-a"), KEY], "ambiguous_credential"),
+        ([ADMIN, KEY], "ambiguous_credential"),
+        ([replace(KEY, subject="bob")], "api_keys_off"),
+        ([replace(KEY, subject="carol")], "agent_unknown"),
+    ],
+)
+def test_an_api_key_that_does_not_count(credentials: list[Credential], code: str) -> None:
+    with pytest.raises(AuthenticationError) as refused:
+        bind(credentials, WITH_KEYS, NOW)
+    assert refused.value.code == code
+
+
+@pytest.mark.parametrize("credentials", [[KEY], [CERT, KEY]])
+def test_an_api_key_is_off_unless_turned_on(credentials: list[Credential]) -> None:
+    with pytest.raises(AuthenticationError) as refused:
+        bind(credentials, AGENTS, NOW)
+    assert refused.value.code == "api_keys_off"
+
+
 @pytest.mark.parametrize("status", ["suspended", "revoked"])
 def test_an_inactive_agent_is_refused_whatever_it_shows(status: str) -> None:
-    agents = {"alice": replace(ALICE, status=status)}
-    for credentials in ([CERT], [TOKEN, PROOF], [BOUND, CERT]):
+    agents = {"alice": replace(ALICE, status=status, api_keys=True)}
+    for credentials in ([CERT], [TOKEN, PROOF], [BOUND, CERT], [KEY], [CERT, KEY]):
         with pytest.raises(AuthenticationError) as refused:
             bind(credentials, agents, NOW)
         assert refused.value.code == "agent_inactive"

@@ -16,16 +16,19 @@ from mastio.exchange import (
     Action,
     AdminCredential,
     Allow,
+    ApiKeyCredential,
     Block,
     CertificateCredential,
     Deny,
     Entry,
     Message,
     Pass,
+    Principal,
     Recorded,
     Redact,
     Reply,
     RequestHead,
+    Restriction,
     Route,
     Window,
 )
@@ -44,7 +47,7 @@ class Directory:
     """The hot copy of one agent."""
 
     def __init__(self) -> None:
-        self.agents = {"alice": AGENT}
+        self.agents = {"alice": AGENT, "keyed": replace(AGENT, name="keyed", api_keys=True)}
         self.admins: dict[str, Any] = {}
         self.providers: dict[str, Any] = {}
         self.policies: dict[str, Any] = {}
@@ -69,7 +72,8 @@ async def never(*_: Any) -> bool:
 SERVICES = Services(
     data=Path("/nowhere"), public_url="https://t", trust_domain="t", database_url="", directory=Directory(),
     keys=FixedKeys(), worker=Worker("n", 0, "i"), workers=1, upstreams=None,  # type: ignore[arg-type]
-    trust=lambda: Trust(b"", ()), permits=never, now=lambda: 1000.0,
+    trust=lambda: Trust(b"", ()), permits=never,
+    note_api_key_uses=never, now=lambda: 1000.0,
 )  # fmt: skip
 
 
@@ -203,6 +207,52 @@ async def test_denied(answer: Any, status: int, code: str) -> None:
     await world.run()
     assert (world.events[:2], world.code) == ([("event", "refused"), status], code)
     assert world.headers.get(b"retry-after") == (b"7" if status == 429 else None)
+
+
+@pytest.mark.parametrize(
+    ("restriction", "status"),
+    [
+        (Restriction(), 200),
+        (Restriction(("llm.*",), ("p/m",), ("/chat",)), 200),
+        (Restriction(kinds=("mcp.*",)), 403),
+        (Restriction(models=("q/*",)), 403),
+        (Restriction(paths=("/other",)), 403),
+    ],
+)
+async def test_a_restriction_holds_whatever_the_policies_permit(restriction: Restriction, status: int) -> None:
+    asked: list[Action] = []
+    entries: list[Entry] = []
+
+    async def allow(principal: Any, action: Action) -> Allow:
+        asked.append(action)
+        return Allow("rule")
+
+    async def record(entry: Entry) -> int:
+        entries.append(entry)
+        return len(entries)
+
+    action = Action("llm.chat", "Model", "p/m")
+    world = World(
+        authenticate=lambda head: ApiKeyCredential("keyed", "key_1", restriction),
+        read={"llm.chat": lambda head, principal, body: (action, Message(body))},
+        authorize=allow,
+        record=record,
+    )
+    await world.run()
+    assert world.headers and status in world.events
+    assert entries[0].credential == {"type": "api_key", "id": "key_1"}
+    if status == 403:
+        assert (world.code, asked) == ("denied", [])
+        assert [(e.phase, e.decision) for e in entries] == [("event", {"effect": "deny", "rule": "credential"})]
+
+
+async def test_permits_says_no_to_what_a_restriction_excludes() -> None:
+    pipeline = Pipeline([CHAT], [("test", World().hooks)], SERVICES, Telemetry(), 10)
+    principal = Principal("keyed", frozenset({"agent"}), restriction=Restriction(models=("p/m", "fast"), paths=("/x",)))
+    asked = [Action("llm.chat", "Model", "p/m"), Action("llm.chat", "Model", "p/n")]
+    asked.append(Action("llm.chat", "Model", "p/n", alias="fast"))
+    assert [await pipeline.permits(principal, action) for action in asked] == [True, False, True]
+    assert await pipeline.permits(replace(principal, restriction=None), asked[1])
 
 
 async def test_inspectors_redact_in_turn_and_block() -> None:

@@ -37,6 +37,7 @@ from threats.kit import DROP, Form, Headers, Kit, compact, hash_of, merge
 from world import Appliance, Stub, wait_until
 
 BAD_TOKEN = refusal(401, "invalid_token")
+NOBODY = refusal(401, "missing_credential")
 BAD_PROOF = refusal(401, "invalid_dpop_proof")
 NEEDS_NONCE = refusal(401, "use_dpop_nonce")
 SQL = "' OR '1'='1' --"
@@ -161,14 +162,14 @@ def with_private_key(kit: Kit) -> dict[str, str]:
 
 TOKENS = {
     # how it is presented
-    "none": credentials(lambda kit: [], refusal(401, "missing_credential")),
+    "none": credentials(lambda kit: [], NOBODY),
     "bare": credentials(lambda kit: [("Authorization", f"DPoP {kit.token}")], BAD_PROOF),
     "proofalone": credentials(
         lambda kit: [("DPoP", kit.proof(claims={"ath": DROP}))], refusal(401, "missing_credential")
     ),
     "bearer": credentials(lambda kit: [("Authorization", f"Bearer {kit.token}"), ("DPoP", kit.proof())], BAD_TOKEN),
     "bearerbare": credentials(lambda kit: [("Authorization", f"Bearer {kit.token}")], BAD_TOKEN),
-    "basic": credentials(lambda kit: [("Authorization", f"Basic {kit.token}"), ("DPoP", kit.proof())], BAD_TOKEN),
+    "basic": credentials(lambda kit: [("Authorization", f"Basic {kit.token}"), ("DPoP", kit.proof())], NOBODY),
     "twotokens": credentials(
         lambda kit: [*kit.headers(), ("Authorization", f"DPoP {kit.token}")],
         Refusal((400, 401), ("bad_request", "ambiguous_credential"), ("edge", "app")),

@@ -81,6 +81,15 @@ async def test_changes(world: World) -> None:
     assert (active["status"], active["status_reason"]) == ("active", None)
 
 
+@pytest.mark.parametrize(("said", "meant"), [(True, True), (False, False), ("on", True), ("off", False)])
+async def test_api_keys_are_turned_on_and_off(world: World, said: Any, meant: bool) -> None:
+    await enrolled(world, "alice")
+    await world.call("PATCH", f"{AGENTS}/alice", {"api_keys": not meant})
+    assert (await world.call("PATCH", f"{AGENTS}/alice", {"api_keys": said})).json()["api_keys"] is meant
+    assert (await world.call("PATCH", f"{AGENTS}/alice", {"groups": ["g"]})).json()["api_keys"] is meant
+    assert world.directory.agents["alice"].api_keys is meant
+
+
 @pytest.mark.parametrize(
     ("body", "named"),
     [
@@ -89,7 +98,8 @@ async def test_changes(world: World) -> None:
         ({"groups": ["a b"]}, "groups"),
         ({"groups": "a"}, "groups"),
         ({"groups": ["a"] * 65}, "groups"),
-        ({"api_keys": "on"}, "api_keys"),
+        ({"api_keys": "yes"}, "api_keys"),
+        ({"api_keys": "On"}, "api_keys"),
         ({"api_keys": 1}, "api_keys"),
         ({"attributes": {"x": 1.5}}, "attributes"),
         ({"attributes": {"x": None}}, "attributes"),

@@ -1,0 +1,95 @@
+"""Which secret a caller presented, and in which headers: one parse for every plugin that takes one. Pure.
+
+A secret is in `Authorization` (RFC 9110 §11.6.2) or, for tools that cannot send that, in a provider's own header, which
+means the same as `Authorization: Bearer`. Rules: each header at most once; the same secret in several headers is one;
+two different ones are two principals, and nobody. What is in force of a secret is for the plugin of its kind.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from mastio.errors import AuthenticationError
+
+Scheme = Literal["DPoP", "Bearer"]
+Kind = Literal["admin", "api_key", "token"]
+
+AUTHORIZATION = b"authorization"
+PROVIDER_HEADERS = frozenset({b"x-api-key", b"x-goog-api-key", b"api-key"})
+HEADERS = PROVIDER_HEADERS | {AUTHORIZATION}
+"""Every header that may hold a secret of the caller: none of them is passed on."""
+
+ADMIN_PREFIX = b"mastio_admin_"
+API_KEY_PREFIX = b"mastio_sk_"
+CERTIFICATE = b"certificate"
+"""What a caller says whose software insists on sending some key: look at my client certificate."""
+
+MAX_SECRET = 8 * 1024
+
+_SCHEMES: Mapping[bytes, Scheme] = {b"dpop": "DPoP", b"bearer": "Bearer"}
+
+
+@dataclass(frozen=True, slots=True)
+class Presented:
+    """One secret. `kind` is what it looks like: whatever is no admin token and no API key must be an access token.
+
+    `headers` are those that it came in.
+    """
+
+    scheme: Scheme
+    value: bytes
+    headers: frozenset[bytes]
+
+    @property
+    def kind(self) -> Kind:
+        if self.value.startswith(ADMIN_PREFIX):
+            return "admin"
+        return "api_key" if self.value.startswith(API_KEY_PREFIX) else "token"
+
+
+def parse_presented(headers: Iterable[tuple[bytes, bytes]]) -> Presented | None:
+    """The secret that the caller presented, of `headers` as received (names in lower case).
+
+    None: there is none, only the word `certificate`, or a password (`Basic`), which is for the route that wants one.
+    Raises `AuthenticationError`: ambiguous_credential, or invalid_token for what cannot be a secret of anybody.
+    """
+    found: dict[bytes, bytes] = {}
+    for name, value in headers:
+        if name in HEADERS:
+            if name in found:
+                raise AuthenticationError(
+                    f"There must be exactly one {name.decode('ascii')} header.", code="ambiguous_credential"
+                )
+            found[name] = value
+    if not found:
+        return None
+    secrets = {_parse(name, value) for name, value in found.items()}
+    if len(secrets) > 1:
+        raise AuthenticationError("The headers hold different credentials.", code="ambiguous_credential")
+    (secret,) = secrets
+    if secret is None or secret == ("Bearer", CERTIFICATE):
+        return None
+    return Presented(*secret, frozenset(found))
+
+
+def _parse(name: bytes, value: bytes) -> tuple[Scheme, bytes] | None:
+    """Scheme and secret of one header; None for a password."""
+    scheme: Scheme | None = "Bearer"
+    if name == AUTHORIZATION:
+        word, _, value = value.partition(b" ")
+        if word.lower() == b"basic":
+            return None
+        scheme = _SCHEMES.get(word.lower())
+    secret = value.strip()
+    if scheme is None or not 0 < len(secret) <= MAX_SECRET:
+        raise AuthenticationError(f"The header {name.decode('ascii')} is not acceptable.", code="invalid_token")
+    return scheme, secret
+
+
+def hash_secret(key: bytes, secret: bytes) -> str:
+    """How a secret that was shown once is kept and found: HMAC-SHA256 under one of the appliance's keys, hex."""
+    return hmac.digest(key, secret, hashlib.sha256).hex()

@@ -1,0 +1,115 @@
+"""Which secret was presented: each refusal beside the good case it was made from."""
+
+import pytest
+
+from mastio.errors import AuthenticationError
+from mastio.presented import Presented, parse_presented
+
+Headers = list[tuple[bytes, bytes]]
+
+TOKEN = b"header.claims.signature"
+KEY = b"mastio_sk_abc"
+ADMIN = b"mastio_admin_abc"
+AUTHORIZATION = b"authorization"
+PROVIDERS = [b"x-api-key", b"x-goog-api-key", b"api-key"]
+
+
+def bearer(value: bytes) -> tuple[bytes, bytes]:
+    return (AUTHORIZATION, b"Bearer " + value)
+
+
+@pytest.mark.parametrize("name", PROVIDERS)
+@pytest.mark.parametrize(("value", "kind"), [(TOKEN, "token"), (KEY, "api_key"), (ADMIN, "admin")])
+def test_a_providers_header_means_bearer(name: bytes, value: bytes, kind: str) -> None:
+    presented = parse_presented([(b"host", b"x"), (name, value)])
+    assert presented == Presented("Bearer", value, frozenset({name}))
+    assert presented is not None and presented.kind == kind
+
+
+@pytest.mark.parametrize("word", [b"Bearer", b"bearer", b"BEARER"])
+def test_the_schemes_name_has_no_case(word: bytes) -> None:
+    assert parse_presented([(AUTHORIZATION, word + b"  " + TOKEN + b" ")]) == Presented(
+        "Bearer", TOKEN, frozenset({AUTHORIZATION})
+    )
+
+
+def test_dpop() -> None:
+    presented = parse_presented([(AUTHORIZATION, b"DPoP " + TOKEN)])
+    assert presented == Presented("DPoP", TOKEN, frozenset({AUTHORIZATION}))
+
+
+def test_one_secret_in_several_headers_is_one() -> None:
+    headers = [bearer(KEY), *((name, KEY) for name in PROVIDERS)]
+    assert parse_presented(headers) == Presented("Bearer", KEY, frozenset({AUTHORIZATION, *PROVIDERS}))
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        [],
+        [(b"host", b"mastio"), (b"cookie", b"x")],
+        [bearer(b"certificate")],
+        *[[(name, b"certificate")] for name in PROVIDERS],
+        [bearer(b"certificate"), (b"x-api-key", b"certificate")],
+        [(AUTHORIZATION, b"Basic dTpw")],
+        [(AUTHORIZATION, b"basic dTpw")],
+        [(AUTHORIZATION, b"Basic")],
+    ],
+)
+def test_no_credential_of_its_own(headers: Headers) -> None:
+    assert parse_presented(headers) is None
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        [bearer(KEY), bearer(KEY)],
+        [(b"x-api-key", KEY), (b"x-api-key", KEY)],
+        [(b"x-api-key", b""), (b"x-api-key", KEY)],
+        [(AUTHORIZATION, b"Basic dTpw"), (AUTHORIZATION, b"Basic dTpw")],
+        [bearer(KEY), (b"x-api-key", KEY + b"d")],
+        [(b"api-key", KEY), (b"x-api-key", TOKEN)],
+        [(AUTHORIZATION, b"DPoP " + TOKEN), (b"x-api-key", TOKEN)],
+        [(AUTHORIZATION, b"DPoP " + TOKEN), (b"x-api-key", b"certificate")],
+        [bearer(KEY), (b"x-api-key", b"certificate")],
+        [(AUTHORIZATION, b"Basic dTpw"), (b"x-api-key", KEY)],
+        [(AUTHORIZATION, b"Basic dTpw"), (b"x-api-key", b"certificate")],
+    ],
+)
+def test_what_contradicts_itself_is_nobody(headers: Headers) -> None:
+    with pytest.raises(AuthenticationError) as refused:
+        parse_presented(headers)
+    assert refused.value.code == "ambiguous_credential"
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        [(b"x-api-key", b"")],
+        [(b"x-goog-api-key", b"  ")],
+        [(AUTHORIZATION, b"")],
+        [(AUTHORIZATION, b"Bearer")],
+        [(AUTHORIZATION, b"Bearer ")],
+        [(AUTHORIZATION, TOKEN)],
+        [(AUTHORIZATION, b"Digest abc")],
+        [(AUTHORIZATION, b"Bearer\t" + TOKEN)],
+        [(AUTHORIZATION, b"certificate")],
+        [bearer(b"A" * 8193)],
+        [(b"api-key", b"A" * 8193)],
+    ],
+)
+def test_what_can_be_nobodys_secret(headers: Headers) -> None:
+    with pytest.raises(AuthenticationError) as refused:
+        parse_presented(headers)
+    assert refused.value.code == "invalid_token"
+
+
+@pytest.mark.parametrize("value", [b"Certificate", b"certificates", b"unused", b"mastio_sk", b"Mastio_sk_abc"])
+def test_what_is_of_no_other_kind_must_be_a_token(value: bytes) -> None:
+    presented = parse_presented([(b"x-api-key", value)])
+    assert presented is not None and presented.kind == "token"
+
+
+def test_the_word_is_only_good_as_bearer() -> None:
+    presented = parse_presented([(AUTHORIZATION, b"DPoP certificate")])
+    assert presented is not None and presented.kind == "token"
