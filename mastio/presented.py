@@ -57,23 +57,18 @@ def parse_presented(headers: Iterable[tuple[bytes, bytes]]) -> Presented | None:
     None: there is none, only the word `certificate`, or a password (`Basic`), which is for the route that wants one.
     Raises `AuthenticationError`: ambiguous_credential, or invalid_token for what cannot be a secret of anybody.
     """
-    found: dict[bytes, bytes] = {}
-    for name, value in headers:
-        if name in HEADERS:
-            if name in found:
-                raise AuthenticationError(
-                    f"There must be exactly one {name.decode('ascii')} header.", code="ambiguous_credential"
-                )
-            found[name] = value
+    found = [pair for pair in headers if pair[0] in HEADERS]
     if not found:
         return None
-    secrets = {_parse(name, value) for name, value in found.items()}
-    if len(secrets) > 1:
+    names = frozenset(name for name, _ in found)
+    if len(names) < len(found):
+        raise AuthenticationError("A header that holds a credential came twice.", code="ambiguous_credential")
+    secret = _parse(*found[0])
+    if any(_parse(*other) != secret for other in found[1:]):
         raise AuthenticationError("The headers hold different credentials.", code="ambiguous_credential")
-    (secret,) = secrets
     if secret is None or secret == ("Bearer", CERTIFICATE):
         return None
-    return Presented(*secret, frozenset(found))
+    return Presented(*secret, names)
 
 
 def _parse(name: bytes, value: bytes) -> tuple[Scheme, bytes] | None:

@@ -82,6 +82,7 @@ class World:
 
     def __init__(self, **hooks: Any) -> None:
         self.events: list[Any] = []
+        self.services = SERVICES
         self.log_fails_at: str | None = None
         base = {
             "authenticate": lambda head: CERTIFICATE,
@@ -111,7 +112,7 @@ class World:
         return reply
 
     async def run(self, body: bytes = b"body", headers: Any = (), route: Route = CHAT) -> None:
-        pipeline = Pipeline([CHAT], [("test", self.hooks)], SERVICES, Telemetry(), 10)
+        pipeline = Pipeline([CHAT], [("test", self.hooks)], self.services, Telemetry(), 10)
         head = RequestHead("id", "POST", "/chat", b"", {}, list(headers), route, None, "127.0.0.1")
         pieces = [{"type": "http.request", "body": body, "more_body": False}]
 
@@ -244,6 +245,23 @@ async def test_a_restriction_holds_whatever_the_policies_permit(restriction: Res
     if status == 403:
         assert (world.code, asked) == ("denied", [])
         assert [(e.phase, e.decision) for e in entries] == [("event", {"effect": "deny", "rule": "credential"})]
+
+
+@pytest.mark.parametrize(("turned_on", "status"), [(True, 200), (False, 401)])
+async def test_what_another_worker_turned_on_a_moment_ago_counts(turned_on: bool, status: int) -> None:
+    looks: list[int] = []
+
+    class Behind(Directory):
+        async def refresh(self) -> None:
+            looks.append(1)
+            self.agents["alice"] = replace(AGENT, api_keys=turned_on)
+
+    world = World(authenticate=lambda head: ApiKeyCredential("alice", "key_1", Restriction()))
+    world.services = replace(SERVICES, directory=Behind())
+    await world.run()
+    assert status in world.events and looks == [1]
+    if status == 401:
+        assert world.code == "api_keys_off"
 
 
 async def test_permits_says_no_to_what_a_restriction_excludes() -> None:
