@@ -69,7 +69,7 @@ CODES: dict[str, Code] = {
     "unsupported_grant_type": Code(400, "Use grant_type=client_credentials."),
     "invalid_scope": Code(400, "Leave the scope out."),
     # what is allowed
-    "denied": Code(403, "Ask an admin for a policy that permits this action."),
+    "denied": Code(403, "Ask an admin for a policy, or a wider credential, that permits this action."),
     "role_required": Code(403, "Use an admin token whose role covers this route."),
     "rate_limited": Code(429, "Wait for the time in Retry-After."),
     "blocked": Code(422, "Remove the content that was named and try again."),
