@@ -16,14 +16,15 @@ from cryptography import x509
 
 from mastio import control
 from mastio.control.routes import ROUTES as CONTROL_ROUTES
-from mastio.edge import read_edge_headers
+from mastio.edge import read_edge_headers, server_names
 from mastio.errors import BadRequest, ConfigurationError, MastioError
 from mastio.exchange import Action, Principal, RequestHead, Route
 from mastio.hooks import Hooks
 from mastio.inprocess import InProcess, read_control
 from mastio.operating import HEALTH, JSON, Operating
 from mastio.pipeline import Pipeline
-from mastio.pki.authority import Authority
+from mastio.pki.authority import DAY, Authority
+from mastio.pki.following import FollowedAuthority
 from mastio.plugins import Active, find_plugins, open_plugins, refuse, routes_of
 from mastio.problem import render
 from mastio.routes import CORE, RouteTable
@@ -33,6 +34,7 @@ from mastio.store.control import ControlStore
 from mastio.store.engine import Database
 from mastio.store.hot import HotDirectory
 from mastio.store.keys import FileKeys
+from mastio.store.once import Once
 from mastio.target import parse_base_url
 from mastio.telemetry import Telemetry
 from mastio.upstream import Pools
@@ -126,12 +128,14 @@ async def open_app(data: Path, slot: int, config: Path | None = None) -> AsyncIt
     settings = plan.settings
     url = settings.database_url(data)
     keys = FileKeys(data)
-    authority = Authority.load(data, settings.server.trust_domain)
+    authority = Authority.load(data, settings.server.trust_domain, time.time())
+    following = FollowedAuthority(authority, time.time)
     database = Database(url)
     directory = HotDirectory(database, keys, secret_folders=secret_folders(data))
     store = ControlStore(database, keys, refresh=directory.refresh, secret_folders=secret_folders(data))
     pools = Pools()
     await directory.start()
+    following.start()
     pipeline: Pipeline | None = None
 
     async def permits(principal: Principal, action: Action) -> bool:
@@ -148,6 +152,7 @@ async def open_app(data: Path, slot: int, config: Path | None = None) -> AsyncIt
         workers=settings.server.workers,
         upstreams=pools,
         trust=authority.trust,
+        once=Once(database),
         permits=permits,
         note_api_key_uses=store.api_keys.mark_used,
         now=time.time,
@@ -156,7 +161,8 @@ async def open_app(data: Path, slot: int, config: Path | None = None) -> AsyncIt
     administration = control.build(
         store=store, directory=directory, authority=authority, public_url=settings.server.public_url,
         trust_domain=settings.server.trust_domain, leaf_seconds=settings.pki.leaf_hours * 3600, now=time.time,
-        pending_seconds=settings.pki.pending_hours * 3600,
+        pending_seconds=settings.pki.pending_hours * 3600, server_names=tuple(server_names(settings)),
+        server_seconds=settings.pki.server_days * DAY,
     )  # fmt: skip
     operating = Operating(plan.routes, telemetry, administration.openapi)
     try:
@@ -165,11 +171,12 @@ async def open_app(data: Path, slot: int, config: Path | None = None) -> AsyncIt
             pipeline = Pipeline(
                 plan.routes, [("core", core), *opened], services, telemetry, settings.server.max_in_flight
             )
-            operating.checks += [_check_directory(directory), _check_authority(authority), _check_edge(data)]
+            operating.checks += [_check_directory(directory), following.ready, _check_edge(data)]
             operating.checks += [hook.ready for _, hook in opened if hook.ready]
             yield App(RouteTable(plan.routes), pipeline, keys.key("edge").hex().encode("ascii"))
     finally:
         await pools.close()
+        await following.close()
         await directory.close()
         await database.close()
 
@@ -201,13 +208,6 @@ def _core_hooks(administration: Any, operating: Operating, settings: Settings) -
 def _check_directory(directory: HotDirectory) -> Any:
     async def check() -> str | None:
         return None if directory.healthy else "database: the control plane's database does not answer"
-
-    return check
-
-
-def _check_authority(authority: Authority) -> Any:
-    async def check() -> str | None:
-        return None if time.time() < authority.not_after else "ca: the issuing certificate has expired"
 
     return check
 

@@ -8,10 +8,10 @@ Out: `render` writes the files of `nginx/` (templates with `@{name}`) into the d
 from __future__ import annotations
 
 import hmac
+import ipaddress
 import os
 import pwd
 import re
-import shutil
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from string import Template
@@ -22,6 +22,7 @@ from mastio.exchange import Route
 from mastio.problem import encode_oauth, encode_openai, encode_problem
 from mastio.routes import path_pattern
 from mastio.settings import Settings
+from mastio.target import parse_base_url
 
 TEMPLATES = Path(__file__).parent.parent / "nginx"
 
@@ -86,8 +87,24 @@ def app_addresses(settings: Settings, data: Path) -> list[str]:
     return [f"{host}:{int(port) + slot}" for slot in range(settings.server.workers)]
 
 
+def server_names(settings: Settings) -> list[str]:
+    """The names that the server certificate is for: the public one and the loopback ones."""
+    names = [parse_base_url(settings.server.public_url).host, "localhost", "127.0.0.1", "::1"]
+    if _is_specific(settings.edge.bind):
+        names.append(settings.edge.bind)
+    return list(dict.fromkeys(names))
+
+
+def _is_specific(bind: str) -> bool:
+    try:
+        return not ipaddress.ip_address(bind).is_unspecified
+    except ValueError:
+        return False
+
+
 def render(settings: Settings, routes: Sequence[Route], data: Path, secret: bytes, nginx_version: str) -> None:
-    """Write the edge's configuration below `data/edge`; the certificate files are the authority's."""
+    """Write the edge's configuration below `data/edge`; the certificate files are the authority's
+    (`Authority.publish`, `issue_server`)."""
     edge = data / "edge"
     (edge / "snippets").mkdir(parents=True, exist_ok=True)
     values = _values(settings, data, secret, nginx_version)
@@ -96,7 +113,6 @@ def render(settings: Settings, routes: Sequence[Route], data: Path, secret: byte
         _write(edge / name, text, 0o600 if name == "snippets/identity.conf" else 0o644)
     _write(edge / "locations.conf", render_locations(routes), 0o644)
     _write(edge / "errors.conf", _render_errors(), 0o644)
-    shutil.copyfile(data / "ca" / "clients.pem", edge / "clients.pem")
 
 
 def _values(settings: Settings, data: Path, secret: bytes, nginx_version: str) -> dict[str, str]:

@@ -123,6 +123,8 @@ class AssertionCredential:
 
     subject: str
     thumbprint: str
+    jti: str
+    expires_at: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,14 +2,14 @@
 needs (alembic, the authority's tools) does not stay in the supervisor's memory.
 
 `python -m mastio.prepare --data DIR [--renew]` prints one JSON object: what the supervisor has to start. Running it
-again changes nothing that is there. With `--renew` it only renews the edge's certificate, if that is due.
+again changes nothing that is there. With `--renew` it only renews the edge's certificate, if that is due, and writes
+what follows from the authority's state (`clients.pem`, `ca.crt`, `bootstrap.json`).
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-import ipaddress
 import json
 import os
 import re
@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from mastio.app import Plan, read_plan, secret_folders
-from mastio.edge import app_addresses, render
+from mastio.edge import app_addresses, render, server_names
 from mastio.errors import ConfigurationError, MastioError
 from mastio.pki.authority import DAY, Authority
 from mastio.plugins import refuse
@@ -32,7 +32,6 @@ from mastio.store.engine import Database
 from mastio.store.hot import HotDirectory
 from mastio.store.keys import FileKeys
 from mastio.store.migrate import is_current, upgrade
-from mastio.target import parse_base_url
 
 FOLDERS = {"db": 0o700, "ca": 0o700, "edge": 0o700, "secrets": 0o700, "run": 0o711, "logs": 0o700}
 MAX_SOCKET_PATH = 100
@@ -56,10 +55,9 @@ def prepare(data: Path, config: Path | None) -> dict[str, Any]:
     url = settings.database_url(data)
     if not is_current(url):
         upgrade(url)
-    token_file = asyncio.run(_bootstrap(data, url, keys))
+    asyncio.run(_bootstrap(data, url, keys))
     secret = keys.key("edge").hex().encode("ascii")
     render(settings, plan.routes, data, secret, settings.edge.nginx or nginx_version())
-    _write_bootstrap(data, settings, authority, token_file)
     return describe(data, plan)
 
 
@@ -75,28 +73,14 @@ def describe(data: Path, plan: Plan) -> dict[str, Any]:
     }
 
 
-def renew(data: Path, settings: Settings, authority: Authority) -> bool:
-    """Issue the edge's certificate if it is due; True when it was."""
+def renew(data: Path, settings: Settings, authority: Authority) -> None:
+    """Issue the edge's certificate if it is due, and write what follows from the authority's state."""
+    now = time.time()
+    authority.publish()
     names = server_names(settings)
-    if not authority.needs_renewal(time.time(), names):
-        return False
-    authority.issue_server(names, time.time(), settings.pki.server_days * DAY)
-    return True
-
-
-def server_names(settings: Settings) -> list[str]:
-    """The names that the server certificate is for: the public one and the loopback ones."""
-    names = [parse_base_url(settings.server.public_url).host, "localhost", "127.0.0.1", "::1"]
-    if _is_specific(settings.edge.bind):
-        names.append(settings.edge.bind)
-    return list(dict.fromkeys(names))
-
-
-def _is_specific(bind: str) -> bool:
-    try:
-        return not ipaddress.ip_address(bind).is_unspecified
-    except ValueError:
-        return False
+    if authority.needs_renewal(now, names):
+        authority.issue_server(names, now, settings.pki.server_days * DAY)
+    _write_bootstrap(data, settings, authority)
 
 
 def _ensure_node(data: Path) -> None:
@@ -107,25 +91,25 @@ def _ensure_node(data: Path) -> None:
         draft.replace(file)
 
 
-async def _bootstrap(data: Path, url: str, keys: FileKeys) -> Path:
+async def _bootstrap(data: Path, url: str, keys: FileKeys) -> None:
     database = Database(url)
     directory = HotDirectory(database, keys, secret_folders=secret_folders(data))
     await directory.start()
     try:
         store = ControlStore(database, keys, refresh=directory.refresh, secret_folders=secret_folders(data))
-        return await bootstrap(store, data)
+        await bootstrap(store, data)
     finally:
         await directory.close()
         await database.close()
 
 
-def _write_bootstrap(data: Path, settings: Settings, authority: Authority, token_file: Path) -> None:
+def _write_bootstrap(data: Path, settings: Settings, authority: Authority) -> None:
     """`bootstrap.json`: what a first client needs. No secret in it, only where the secret is."""
     known = {
         "base_url": settings.server.public_url,
         "ca_file": str(data / "ca" / "ca.crt"),
         "ca_sha256": authority.root_sha256,
-        "admin_token_file": str(token_file),
+        "admin_token_file": str(data / "secrets" / "admin-token"),
         "forward_proxy": None,
     }
     text = json.dumps(known, indent=2) + "\n"
@@ -165,8 +149,7 @@ def main() -> int:
         if args.renew:
             plan, problems = read_plan(args.data, args.config)
             refuse(problems)
-            authority = Authority.load(args.data, plan.settings.server.trust_domain)
-            print(json.dumps({"renewed": renew(args.data, plan.settings, authority)}))
+            renew(args.data, plan.settings, Authority.load(args.data, plan.settings.server.trust_domain, time.time()))
         else:
             print(json.dumps(prepare(args.data, args.config)))
     except (ConfigurationError, MastioError) as error:

@@ -36,6 +36,13 @@ class Worker:
     incarnation: str
 
 
+class Once(Protocol):
+    """Remembers for all workers and replicas what was used."""
+
+    async def use(self, name: str, expires_at: float, now: float) -> bool:
+        """True the first time for `name`, durably. Raises `Unavailable`. `expires_at`: when it may be forgotten."""
+
+
 class UpstreamReply(Protocol):
     """The head of an upstream's reply, its body still to be read. Closed by leaving the context that gave it."""
 
@@ -83,9 +90,12 @@ class NoteUses(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """The certificates that an agent's leaf may chain to, DER: our root, and the intermediates below it."""
+    """The certificates that an agent's leaf may chain to, DER: our roots, and the intermediates below them.
 
-    root: bytes
+    More than one of each while a rotation's overlap lasts.
+    """
+
+    roots: tuple[bytes, ...]
     intermediates: tuple[bytes, ...]
 
 
@@ -103,6 +113,8 @@ class Services:
     workers: int
     upstreams: Upstreams
     trust: Callable[[], Trust]
+    """Cheap; the same object as long as nothing changed."""
+    once: Once
     permits: Callable[[Principal, Action], Awaitable[bool]]
     """What the authorizers would say, for showing a caller only what it may use. Not a way to skip the pipeline."""
     note_api_key_uses: NoteUses

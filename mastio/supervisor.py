@@ -62,6 +62,7 @@ class Supervisor:
         self._children: list[Child] = []
         self._stopping = False
         self._renew_at = 0.0
+        self._published: tuple[int, ...] = ()
         self._environment = {**os.environ, "PROMETHEUS_MULTIPROC_DIR": str(data / "run" / "metrics")}
         self._lock = -1
 
@@ -83,6 +84,7 @@ class Supervisor:
             self._children.append(self._stub(plan["stub_port"]))
         if self._nginx is not None:
             self._children.append(self._edge(self._nginx))
+        self._published = self._look_at_edge()
         try:
             for child in self._children:
                 self._start(child)
@@ -168,7 +170,7 @@ class Supervisor:
         while not self._stopping:
             for child in self._children:
                 self._look(child)
-            if time.monotonic() >= self._renew_at:
+            if time.monotonic() >= self._renew_at or self._look_at_edge() != self._published:
                 self._renew_at = time.monotonic() + RENEW_EVERY
                 self._renew()
             time.sleep(0.1)
@@ -183,12 +185,20 @@ class Supervisor:
             self._start(child)
 
     def _renew(self) -> None:
-        done = subprocess.run(self._python("mastio.prepare", "--renew"), stdout=subprocess.PIPE, check=False)
-        if done.returncode == 0 and json.loads(done.stdout)["renewed"]:
-            _say("the edge's certificate was renewed")
-            for child in self._children:
-                if child.name == "edge" and child.process is not None:
-                    child.process.send_signal(signal.SIGHUP)
+        """Renew the edge's certificate if it is due; when its files changed, by this or by a rotation, reload it."""
+        subprocess.run(self._python("mastio.prepare", "--renew"), stdout=subprocess.DEVNULL, check=False)
+        published = self._look_at_edge()
+        if published == self._published:
+            return
+        self._published = published
+        _say("the edge's certificates were renewed")
+        for child in self._children:
+            if child.name == "edge" and child.process is not None:
+                child.process.send_signal(signal.SIGHUP)
+
+    def _look_at_edge(self) -> tuple[int, ...]:
+        """Changes when one of the certificate files of the edge is replaced, or the anchor that clients are given."""
+        return tuple(_written(self._data / name) for name in ("edge/server.crt", "edge/clients.pem", "ca/ca.crt"))
 
     def _write_pid(self, name: str, pid: int) -> None:
         (self._data / "run" / f"{name}.pid").write_text(f"{pid}\n")
@@ -230,6 +240,14 @@ def _die_with_parent(stop_signal: signal.Signals) -> Callable[[], None]:
             os._exit(1)
 
     return ask
+
+
+def _written(file: Path) -> int:
+    """When the file was put in place, nanoseconds; 0 where there is none."""
+    try:
+        return file.stat().st_mtime_ns
+    except FileNotFoundError:
+        return 0
 
 
 def _raise_descriptors() -> None:

@@ -14,14 +14,15 @@ PLUGINS = sorted((ROOT / "plugins").rglob("*.py"))
 
 PLUGIN_MAY = {
     "mastio", "mastio.errors", "mastio.exchange", "mastio.hooks", "mastio.jose", "mastio.presented",
-    "mastio.services", "mastio.strictjson", "mastio.target", "mastio.store.base", "mastio.pki.certificates",
+    "mastio.rotation", "mastio.services", "mastio.strictjson", "mastio.target", "mastio.store.base",
+    "mastio.pki.certificates",
 }  # fmt: skip
 """What a plugin may import of the core: the contract, the Protocols and the pure rooms. Never another plugin."""
 
 PURE = [
     "mastio/exchange.py", "mastio/errors.py", "mastio/identity.py", "mastio/jose.py", "mastio/strictjson.py",
-    "mastio/target.py", "mastio/problem.py", "mastio/presented.py", "mastio/restriction.py", "mastio/routes.py",
-    "mastio/pki/certificates.py",
+    "mastio/target.py", "mastio/problem.py", "mastio/presented.py", "mastio/restriction.py", "mastio/rotation.py",
+    "mastio/routes.py", "mastio/pki/certificates.py",
     "plugins/mastio_dpop/proof.py", "plugins/mastio_token/access.py", "plugins/mastio_policy/rules.py",
     "plugins/mastio_llm/sse.py", "plugins/mastio_audit/chain.py",
 ]  # fmt: skip

@@ -54,6 +54,7 @@ def test_nginx_accepts_what_is_rendered(tmp_path: Path, version: str) -> None:
         (tmp_path / name).mkdir()
     authority = Authority.ensure(tmp_path, "test.example", 1_800_000_000.0)
     authority.issue_server(["localhost"], 1_800_000_000.0)
+    authority.publish()
     render(PLAN.settings, PLAN.routes, tmp_path, b"secret", version)
     text = (tmp_path / "edge" / "mastio.conf").read_text()
     assert ("http2 on;" in text) == (version == "1.30.6")

@@ -24,6 +24,7 @@ VERBS = {
     "chat": "make one chat completion",
     "agents": "list, show, suspend, revoke, reactivate agents; their API keys",
     "enrollments": "list, approve, reject enrolment requests; make one-time tokens",
+    "keys": "list and rotate the appliance's own keys",
     "providers": "list, add, remove LLM providers",
     "audit": "verify the audit log",
     "stub-llm": "run a stand-in for an LLM provider",

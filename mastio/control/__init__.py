@@ -25,11 +25,12 @@ from mastio.control.discovery import DiscoveryRouter
 from mastio.control.endpoints import Endpoint, Endpoints
 from mastio.control.enrollment import EnrollmentRouter
 from mastio.control.enrollments import EnrollmentsRouter
+from mastio.control.keys import KeysRouter
 from mastio.control.policies import PoliciesRouter
 from mastio.control.providers import ProvidersRouter
 from mastio.control.routes import ROUTES
 from mastio.exchange import Route
-from mastio.pki.authority import Authority
+from mastio.pki.authority import SERVER_SECONDS, Authority
 from mastio.store.base import Directory
 from mastio.store.control import ControlStore
 
@@ -50,6 +51,8 @@ def build(
     trust_domain: str,
     leaf_seconds: float,
     now: Callable[[], float],
+    server_names: tuple[str, ...] = ("localhost",),
+    server_seconds: float = SERVER_SECONDS,
     pending_seconds: float = 86_400.0,
     grace_seconds: float = 172_800.0,
     max_pending: int = 1000,
@@ -66,6 +69,8 @@ def build(
         public_url=public_url,
         trust_domain=trust_domain,
         leaf_seconds=leaf_seconds,
+        server_names=server_names,
+        server_seconds=server_seconds,
         pending_seconds=pending_seconds,
         grace_seconds=grace_seconds,
         max_pending=max_pending,
@@ -96,6 +101,7 @@ def _endpoints(context: Context) -> Endpoints:
         ApiKeysRouter(context),
         ProvidersRouter(context),
         PoliciesRouter(context),
+        KeysRouter(context),
         DiscoveryRouter(context),
     ):
         endpoints.update(router.endpoints())

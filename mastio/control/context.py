@@ -19,7 +19,8 @@ from mastio.store.control import ControlStore
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """Seconds are durations: of a leaf, of an undecided request, of an old leaf after a renewal."""
+    """Seconds are durations: of a leaf, of the edge's certificate, of an undecided request, of an old leaf
+    after a renewal. `server_names` are those that the edge's certificate is for."""
 
     store: ControlStore
     directory: Directory
@@ -27,6 +28,8 @@ class Context:
     public_url: str
     trust_domain: str
     leaf_seconds: float
+    server_names: tuple[str, ...]
+    server_seconds: float
     pending_seconds: float
     grace_seconds: float
     max_pending: int

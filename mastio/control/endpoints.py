@@ -11,11 +11,15 @@ from pydantic import BaseModel
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """`status` is that of success; `more` are the models of other successful statuses."""
+    """`status` is that of success; `more` are the models of other successful statuses.
+
+    `second`: with four-eyes on, another admin has to approve it before it is carried out.
+    """
 
     call: Callable[..., Any]
     status: int = 200
     more: Mapping[int, type[BaseModel]] = field(default_factory=dict)
+    second: bool = False
 
 
 Endpoints = Mapping[tuple[str, str], Endpoint]

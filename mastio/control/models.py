@@ -299,6 +299,30 @@ class AgentAnswer(Answer):
     created_at: datetime
 
 
+KeyName = Literal["token", "intermediate", "root", "edge"]
+
+
+class KeyBody(Body):
+    """Which key gets its next generation. `immediately`: without overlap."""
+
+    name: KeyName
+    immediately: bool = False
+    reason: Line | None = None
+
+
+class KeyAnswer(Answer):
+    """One generation: signs from `active_from`, is trusted until `retire_at`; its certificate ends `not_after`."""
+
+    name: str
+    id: str
+    state: Literal["next", "active", "retiring", "retired"]
+    algorithm: str
+    created_at: datetime
+    active_from: datetime
+    retire_at: datetime | None
+    not_after: datetime | None
+
+
 class Timeouts(Body):
     """Seconds."""
 

@@ -1,7 +1,8 @@
 """The appliance's certificate authority: its keys and certificates on disk, and what it signs with them.
 
-Files in `ca/` (0700): `root.crt root.key intermediate.crt intermediate.key`, keys 0600; `ca.crt`, the trust anchor
-that clients are given; `clients.pem`, root and intermediate, against which the edge checks client certificates.
+Files in `ca/` (0700): `root.crt root.key intermediate.crt intermediate.key`, keys 0600, and those of later generations
+(`ring.py`); `ca.crt`, the trust anchor that clients are given; `clients.pem`, every root and intermediate that is
+trusted, against which the edge checks client certificates.
 Made once, as a whole: the folder appears complete or not at all.
 """
 
@@ -18,12 +19,7 @@ from pathlib import Path
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import (
-    Encoding,
-    NoEncryption,
-    PrivateFormat,
-    load_pem_private_key,
-)
+from cryptography.hazmat.primitives.serialization import Encoding, load_pem_private_key
 
 from mastio.errors import ConfigurationError
 from mastio.pki.certificates import (
@@ -42,6 +38,8 @@ from mastio.pki.certificates import (
     thumbprint,
 )
 from mastio.pki.files import sync_folder, write_private, write_public
+from mastio.pki.ring import Generation, Ring, encode_key, read_issuer, read_ring, signature_of
+from mastio.rotation import current, in_force, next_change
 from mastio.services import Trust
 
 DAY = 86_400.0
@@ -52,7 +50,10 @@ SERVER_SECONDS = 30 * DAY
 
 @dataclass(frozen=True, slots=True)
 class IssuedLeaf:
-    """An agent's new leaf. `chain` is the intermediate (PEM), without the root. Times are Unix seconds."""
+    """An agent's new leaf. `chain` is the intermediate (PEM), without the root. Times are Unix seconds.
+
+    `issuer` is the id of the intermediate's generation.
+    """
 
     name: str
     spiffe_id: str
@@ -62,18 +63,57 @@ class IssuedLeaf:
     serial: str
     issued_at: float
     not_after: float
+    issuer: str
 
 
 class Authority:
-    """Signs agents' leaves, the edge's certificate and the revocation list. Holds the intermediate's key in memory."""
+    """Signs agents' leaves, the edge's certificate and the revocation list.
 
-    def __init__(self, data: Path, trust_domain: str, root: x509.Certificate, issuer: Issuer) -> None:
+    Holds the keys of the intermediates in memory; `refresh` takes over what a rotation, by whichever process, wrote.
+    """
+
+    def __init__(self, data: Path, trust_domain: str, now: float) -> None:
+        self.folder = data / "ca"
         self._edge = data / "edge"
         self._trust_domain = trust_domain
-        self._root = root
-        self._issuer = issuer
-        self._chain = encode_pem(issuer.certificate)
-        self._trust = Trust(encode_der(root), (encode_der(issuer.certificate),))
+        self._take(now)
+
+    def refresh(self, now: float) -> bool:
+        """Take over another state of the ring; True if there was one. Cheap otherwise: call it several times a second.
+
+        Raises `ConfigurationError` and stays as it was when the files cannot be read.
+        """
+        try:
+            changed = signature_of(self.folder) != self._signature
+        except OSError as error:
+            raise ConfigurationError(
+                "The certificate authority cannot be read.", f"Restore {self.folder} from a backup."
+            ) from error
+        if not changed and self._since <= now < self._until:
+            return False
+        self._take(now)
+        return True
+
+    def _take(self, now: float) -> None:
+        signature = signature_of(self.folder)
+        ring = read_ring(self.folder)
+        intermediates = in_force(ring.intermediates, now)
+        issuers = {one.id: read_issuer(self.folder, one) for one in intermediates}
+        try:
+            self._root, self._generation = current(ring.roots, now), current(ring.intermediates, now)
+        except LookupError as error:
+            raise ConfigurationError(
+                "Every generation of the certificate authority has ended.", "Restore ca/ from a backup."
+            ) from error
+        self._signature = signature
+        self._since, self._until = now, min(next_change(all_, now) for all_ in (ring.roots, ring.intermediates))
+        self._ring, self._issuers = ring, issuers
+        self._issuer = issuers[self._generation.id]
+        self._chain = encode_pem(self._issuer.certificate)
+        self._trust = Trust(
+            tuple(encode_der(one.certificate) for one in in_force(ring.roots, now)),
+            tuple(encode_der(one.certificate) for one in intermediates),
+        )
 
     @classmethod
     def ensure(cls, data: Path, trust_domain: str, now: float) -> Authority:
@@ -88,36 +128,27 @@ class Authority:
                 raise ConfigurationError(
                     "The certificate authority cannot be written.", f"Make {data / 'ca'} writable, or remove it."
                 ) from error
-        return cls.load(data, trust_domain)
+        return cls(data, trust_domain, now)
 
     @classmethod
-    def load(cls, data: Path, trust_domain: str) -> Authority:
+    def load(cls, data: Path, trust_domain: str, now: float) -> Authority:
         """As made before: what each worker calls. Raises `ConfigurationError` when a file is missing or unfitting."""
-        folder = data / "ca"
-        try:
-            root = x509.load_pem_x509_certificate((folder / "root.crt").read_bytes())
-            intermediate = x509.load_pem_x509_certificate((folder / "intermediate.crt").read_bytes())
-            key = load_pem_private_key((folder / "intermediate.key").read_bytes(), password=None)
-            intermediate.verify_directly_issued_by(root)
-        except (OSError, ValueError, TypeError, InvalidSignature) as error:
-            raise ConfigurationError(
-                "The certificate authority cannot be read.", f"Restore {folder} from a backup."
-            ) from error
-        if not isinstance(key, ec.EllipticCurvePrivateKey) or key.public_key() != intermediate.public_key():
-            raise ConfigurationError(
-                "The certificate authority's key does not fit its certificate.", f"Restore {folder} from a backup."
-            )
-        return cls(data, trust_domain, root, Issuer(intermediate, key))
+        return cls(data, trust_domain, now)
+
+    @property
+    def ring(self) -> Ring:
+        """Every generation, with its dates."""
+        return self._ring
 
     @property
     def root_pem(self) -> bytes:
         """`ca.crt` as clients are given it."""
-        return self._root.public_bytes(Encoding.PEM)
+        return self._root.certificate.public_bytes(Encoding.PEM)
 
     @property
     def root_sha256(self) -> str:
         """SHA-256 of the root's DER in lower-case hex: `bootstrap.json`'s `ca_sha256`, `enroll --ca-sha256`."""
-        return hashlib.sha256(self._trust.root).hexdigest()
+        return hashlib.sha256(encode_der(self._root.certificate)).hexdigest()
 
     @property
     def not_after(self) -> float:
@@ -140,36 +171,77 @@ class Authority:
             serial=encode_serial(leaf.serial_number),
             issued_at=now,
             not_after=leaf.not_valid_after_utc.timestamp(),
+            issuer=self._generation.id,
         )
 
     def issue_server(self, names: Sequence[str], now: float, seconds: float = SERVER_SECONDS) -> None:
-        """Write `edge/server.crt` (leaf and intermediate) and `edge/server.key` (0600), with a new key.
+        """Write `edge/server.crt` (leaf and chain) and `edge/server.key` (0600), with a new key.
 
-        Each file appears whole. A crash between the two leaves a pair that does not fit, which `needs_renewal` sees.
+        The newest intermediate signs it, even before it signs for agents: clients only need the root, and where they
+        have the one before, the chain leads there. Each file appears whole. A crash between the two leaves a pair that
+        does not fit, which `needs_renewal` sees.
         """
         key = ec.generate_private_key(ec.SECP256R1())
-        leaf = build_server_leaf(key.public_key(), names, self._issuer, now, seconds)
+        newest = self._newest()
+        leaf = build_server_leaf(key.public_key(), names, self._issuers[newest.id], now, seconds)
+        chain = [leaf, *self._ring.chain(newest, now)]
         self._edge.mkdir(parents=True, exist_ok=True)
-        write_private(self._edge / "server.key", _encode_key(key))
-        write_public(self._edge / "server.crt", (encode_pem(leaf) + self._chain).encode("ascii"))
+        write_private(self._edge / "server.key", encode_key(key))
+        write_public(self._edge / "server.crt", "".join(map(encode_pem, chain)).encode("ascii"))
 
     def needs_renewal(self, now: float, names: Sequence[str] = ()) -> bool:
-        """Whether the edge's certificate has less than a third of its life left, is absent, is not by this authority,
-        does not fit its key, or lacks one of `names`."""
+        """Whether the edge's certificate has less than a third of its life left, is absent, is not by the newest
+        intermediate with its present chain, does not fit its key, or lacks one of `names`."""
+        newest = self._newest()
         try:
-            leaf = x509.load_pem_x509_certificate((self._edge / "server.crt").read_bytes())
+            leaf, *chain = x509.load_pem_x509_certificates((self._edge / "server.crt").read_bytes())
             key = load_pem_private_key((self._edge / "server.key").read_bytes(), password=None)
-            leaf.verify_directly_issued_by(self._issuer.certificate)
+            leaf.verify_directly_issued_by(newest.certificate)
         except (OSError, ValueError, TypeError, InvalidSignature):
             return True
         alternative = leaf.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
         covered = {str(name.value) for name in alternative}
         start, end = leaf.not_valid_before_utc.timestamp(), leaf.not_valid_after_utc.timestamp()
-        return key.public_key() != leaf.public_key() or not covered.issuperset(names) or end - now < (end - start) / 3
+        fits = key.public_key() == leaf.public_key() and tuple(chain) == self._ring.chain(newest, now)
+        return not fits or not covered.issuperset(names) or end - now < (end - start) / 3
+
+    def server_certificate(self) -> x509.Certificate | None:
+        """The edge's, if there is one that can be read."""
+        try:
+            return x509.load_pem_x509_certificate((self._edge / "server.crt").read_bytes())
+        except (OSError, ValueError):
+            return None
+
+    def _newest(self) -> Generation:
+        return next(one for one in reversed(self._ring.intermediates) if one.id in self._issuers)
+
+    def publish(self) -> None:
+        """Write what is derived from the ring: `ca.crt`, and `clients.pem` here and for the edge. Only what differs."""
+        trusted = b"".join(
+            x509.load_der_x509_certificate(der).public_bytes(Encoding.PEM)
+            for der in (*self._trust.roots, *self._trust.intermediates)
+        )
+        self._edge.mkdir(parents=True, exist_ok=True)
+        for file, content in (
+            (self.folder / "clients.pem", trusted),
+            (self._edge / "clients.pem", trusted),
+            (self.folder / "ca.crt", self.root_pem),
+        ):
+            if not file.exists() or file.read_bytes() != content:
+                write_public(file, content)
 
     def crl(self, revoked: Iterable[Revoked], number: int, now: float, seconds: float = DAY) -> bytes:
-        """The revocation list, PEM, good for `seconds`. `number` grows whenever the list changes."""
-        return build_crl(revoked, self._issuer, number, now, seconds).public_bytes(Encoding.PEM)
+        """The revocation lists, PEM, good for `seconds`: one of each intermediate that is trusted, the newest first.
+
+        A list names the leaves of its own intermediate, and those of which it is not known who signed them.
+        `number` grows whenever a list changes.
+        """
+        lines = list(revoked)
+        lists = [
+            build_crl([line for line in lines if line.issuer in (None, name)], issuer, number, now, seconds)
+            for name, issuer in reversed(self._issuers.items())
+        ]
+        return b"".join(made.public_bytes(Encoding.PEM) for made in lists)
 
 
 def _make(data: Path, trust_domain: str, now: float) -> None:
@@ -181,8 +253,8 @@ def _make(data: Path, trust_domain: str, now: float) -> None:
     draft = data / f".ca-{secrets.token_hex(8)}"
     draft.mkdir(mode=0o700)
     try:
-        write_private(draft / "root.key", _encode_key(root_key))
-        write_private(draft / "intermediate.key", _encode_key(key))
+        write_private(draft / "root.key", encode_key(root_key))
+        write_private(draft / "intermediate.key", encode_key(key))
         root_pem, intermediate_pem = encode_pem(root).encode("ascii"), encode_pem(intermediate).encode("ascii")
         write_public(draft / "root.crt", root_pem)
         write_public(draft / "ca.crt", root_pem)
@@ -195,7 +267,3 @@ def _make(data: Path, trust_domain: str, now: float) -> None:
             raise
     finally:
         shutil.rmtree(draft, ignore_errors=True)
-
-
-def _encode_key(key: ec.EllipticCurvePrivateKey) -> bytes:
-    return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())

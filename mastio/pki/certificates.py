@@ -62,10 +62,11 @@ class Issuer:
 
 @dataclass(frozen=True, slots=True)
 class Revoked:
-    """A line of the revocation list: serial in hex, Unix time."""
+    """A line of the revocation list: serial in hex, Unix time, and which intermediate signed it (None: not known)."""
 
     serial: str
     at: float
+    issuer: str | None = None
 
 
 def is_agent_name(name: str) -> bool:
@@ -98,6 +99,19 @@ def build_root(key: ec.EllipticCurvePrivateKey, trust_domain: str, now: float, s
     name = _name(f"{trust_domain} root CA")
     builder = _builder(name, name, key.public_key(), now, seconds)
     return _as_authority(builder, key.public_key(), key, path_length=1)
+
+
+def build_cross(new: Issuer, old: Issuer) -> x509.Certificate:
+    """The key of a new root, signed by the root before it (RFC 4210 §4.4, "new with old"), as long as that one lives.
+
+    Both roots have one name, so this certificate counts as self-issued and takes nothing from the path length
+    (RFC 5280 §6.1.4).
+    """
+    start = new.certificate.not_valid_before_utc.timestamp()
+    seconds = old.certificate.not_valid_after_utc.timestamp() - start
+    key, name = new.key.public_key(), new.certificate.subject
+    builder = _builder(name, old.certificate.subject, key, start + BACKDATE, seconds, old.certificate)
+    return _as_authority(builder, old.key.public_key(), old.key, path_length=1)
 
 
 def build_intermediate(
@@ -272,7 +286,7 @@ def verify_chain(leaf_der: bytes, trust: Trust, now: float, trust_domain: str) -
 
 @lru_cache(maxsize=8)
 def _policy(trust: Trust) -> verification.PolicyBuilder:
-    root = x509.load_der_x509_certificate(trust.root)
+    roots = [x509.load_der_x509_certificate(root) for root in trust.roots]
     leaf = (
         verification.ExtensionPolicy.webpki_defaults_ee()
         .require_present(x509.BasicConstraints, verification.Criticality.CRITICAL, _demand_leaf)
@@ -281,7 +295,7 @@ def _policy(trust: Trust) -> verification.PolicyBuilder:
     )
     return (
         verification.PolicyBuilder()
-        .store(verification.Store([root]))
+        .store(verification.Store(roots))
         .max_chain_depth(1)
         .extension_policies(ca_policy=verification.ExtensionPolicy.webpki_defaults_ca(), ee_policy=leaf)
     )

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, delete, insert, select, update
+from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
 
 from mastio.errors import AuthenticationError, BadRequest
 from mastio.pki.authority import IssuedLeaf
@@ -123,11 +123,16 @@ class AgentStore:
 
     async def revoked(self, now: float) -> Sequence[Revoked]:
         """The revoked leaves that have not expired yet."""
-        statement = select(certificates.c.serial, certificates.c.revoked_at).where(
+        statement = select(certificates.c.serial, certificates.c.revoked_at, certificates.c.issuer).where(
             certificates.c.revoked_at.is_not(None), certificates.c.not_after > now
         )
         rows = await self._database.read(lambda connection: connection.execute(statement).all())
-        return [Revoked(row.serial, row.revoked_at) for row in rows]
+        return [Revoked(row.serial, row.revoked_at, row.issuer) for row in rows]
+
+    async def last_not_after(self) -> float:
+        """When the last leaf that was issued expires, Unix seconds; 0 without any. Until then its issuer is needed."""
+        statement = select(func.max(certificates.c.not_after))
+        return await self._database.read(lambda connection: connection.execute(statement).scalar()) or 0.0
 
 
 def _follow_status(connection: Connection, version: int, agent: Agent, now: float) -> None:
@@ -177,6 +182,7 @@ def add_certificate(connection: Connection, version: int, leaf: IssuedLeaf) -> N
             "sha256": leaf.thumbprint,
             "issued_at": leaf.issued_at,
             "not_after": leaf.not_after,
+            "issuer": leaf.issuer,
             "version": version,
         },
     )

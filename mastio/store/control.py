@@ -5,6 +5,7 @@
     store.tokens        create list delete hash
     store.admins        add list revoke
     store.api_keys      create list get revoke mark_used
+    store.signing_keys  list ensure rotate
     store.providers     create list get replace change delete
     store.policies      create list get replace change delete
 
@@ -32,6 +33,7 @@ from mastio.store.engine import Database
 from mastio.store.enrollments import EnrollmentStore
 from mastio.store.rows import ProviderCodec, decode_policy, encode_policy
 from mastio.store.sealed import Sealer
+from mastio.store.signing_keys import SigningKeyStore
 from mastio.store.tokens import TokenStore
 
 
@@ -47,13 +49,15 @@ class ControlStore:
         secret_folders: tuple[Path, ...] = (),
     ) -> None:
         change = Change(database, refresh)
-        codec = ProviderCodec(Sealer(keys), secret_folders)
+        sealer = Sealer(keys)
+        codec = ProviderCodec(sealer, secret_folders)
         self.secret_folders = secret_folders
         self.agents = AgentStore(database, change)
         self.enrollments = EnrollmentStore(database, change)
         self.tokens = TokenStore(database, change, keys)
         self.admins = AdminStore(database, change, keys)
         self.api_keys = ApiKeyStore(database, change, keys)
+        self.signing_keys = SigningKeyStore(database, change, sealer)
         self.providers: Collection[ProviderRow] = Collection(
             database, change, tables.providers, "provider", codec.encode, codec.decode
         )
@@ -89,12 +93,14 @@ permit (
 
 
 async def bootstrap(store: ControlStore, data: Path, now: Callable[[], float] = time.time) -> Path:
-    """Make the first admin token (`secrets/admin-token`, role admin, name `first`) and the policy `starter`, once.
+    """Make the first admin token (`secrets/admin-token`, role admin, name `first`), the policy `starter`, and the
+    first key for access tokens, once.
 
     Returns the token's path. Called by the supervisor after migration. The second call changes nothing, and what an
     admin has removed since does not come back. After a crash in between it goes on where it was: the file is written
     first, the policy second, and the row of the token, by which the next call knows, last.
     """
+    await store.signing_keys.ensure("token", now())
     path = data / "secrets" / "admin-token"
     if (await store.admins.list(1)).items:
         return path

@@ -16,7 +16,6 @@ PURPOSES = (
     "edge",
     "enrollment-tokens",
     "store-secrets",
-    "token-signing",
 )
 """Every purpose there is. A key is made for each at the first start, and never silently again when one is asked for."""
 

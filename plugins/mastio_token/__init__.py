@@ -2,8 +2,8 @@
 
 What is presented and is neither an admin token nor an API key must be an access token, or it is refused.
 
-An access token is verified once and remembered by its hash until it expires; whether its agent is still active is
-asked anew for each exchange, in `mastio.identity`, from memory.
+An access token is verified once and remembered by its hash until it expires or a key is rotated; whether its agent is
+still active is asked anew for each exchange, in `mastio.identity`, from memory.
 """
 
 from __future__ import annotations
@@ -32,8 +32,6 @@ from mastio.hooks import Hooks, Plugin, PluginSettings
 from mastio.presented import AUTHORIZATION, Presented, Scheme, hash_secret, parse_presented
 from mastio.services import Services
 from mastio_token.access import (
-    Issuer,
-    SigningKey,
     TokenError,
     hash_token,
     peek_assertion_subject,
@@ -41,6 +39,7 @@ from mastio_token.access import (
     verify_assertion,
 )
 from mastio_token.endpoint import Endpoint, parse_form
+from mastio_token.ring import Ring
 
 ASSERTION_TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 REMEMBER = 20_000
@@ -76,12 +75,12 @@ class Settings(PluginSettings):
 class Authenticator:
     """The authenticate hooks of one worker."""
 
-    def __init__(self, services: Services, issuer: Issuer) -> None:
+    def __init__(self, services: Services) -> None:
         self._services = services
-        self._issuer = issuer
         self._admin_key = services.keys.key("admin-tokens")
         self._tokens: dict[tuple[Scheme, bytes], TokenCredential] = {}
         self._assertions: dict[tuple[str, str], float] = {}
+        self.ring = Ring(services.public_url, services.directory, self._tokens.clear)
 
     def authenticate(self, head: RequestHead) -> Credential | None:
         presented = parse_presented(head.headers)
@@ -97,7 +96,7 @@ class Authenticator:
     def _verify(self, scheme: Scheme, token: bytes) -> TokenCredential:
         self._tokens.pop((scheme, token), None)
         try:
-            claims = verify_access_token(token, self._issuer, self._services.now())
+            claims = verify_access_token(token, self.ring.issuer, self._services.now())
         except TokenError as error:
             raise AuthenticationError(str(error), code="invalid_token") from error
         credential = TokenCredential(
@@ -133,12 +132,12 @@ class Authenticator:
             agent = self._services.directory.agents.get(subject)
             if agent is None:
                 raise TokenError("The client is not enrolled.")
-            audiences = (self._issuer.url, self._issuer.url + "/oauth/token")
+            audiences = (self._services.public_url, self._services.public_url + "/oauth/token")
             key, jti, expires_at = verify_assertion(raw.encode(), subject, agent.public_jwks, audiences, now)
         except TokenError as error:
             raise AuthenticationError(str(error), code="invalid_client") from error
         self._use_once(key.thumbprint, jti, expires_at, now)
-        return AssertionCredential(subject, key.thumbprint)
+        return AssertionCredential(subject, key.thumbprint, jti, expires_at)
 
     def _use_once(self, thumbprint: str, jti: str, expires_at: float, now: float) -> None:
         if self._assertions.get((thumbprint, jti), 0.0) > now:
@@ -159,15 +158,16 @@ def read_nothing(head: RequestHead, principal: Principal, body: bytes) -> tuple[
 
 @asynccontextmanager
 async def setup(settings: Settings, services: Services) -> AsyncIterator[Hooks]:
-    issuer = Issuer(services.public_url, SigningKey.derive(services.keys.key("token-signing")))
-    authenticator = Authenticator(services, issuer)
-    endpoint = Endpoint(services, issuer, settings.token_seconds)
+    authenticator = Authenticator(services)
+    services.directory.on_change(authenticator.ring.reload)
+    endpoint = Endpoint(services, authenticator.ring, settings.token_seconds)
     yield Hooks(
         authenticate=authenticator.authenticate,
         authenticate_body=authenticator.authenticate_body,
         authorize=authorize,
         read={"oauth.token": endpoint.read, "oauth.jwks": read_nothing},
         dispatch={"oauth.token": endpoint.mint, "oauth.jwks": endpoint.jwks},
+        ready=endpoint.ready,
     )
 
 

@@ -23,6 +23,8 @@ from mastio.jose import (
     sign_es256,
     verify_signature,
 )
+from mastio.rotation import current, in_force
+from mastio.store.base import SigningKey
 
 P256_ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
 ASSERTION_AGE = 300
@@ -37,31 +39,43 @@ class TokenError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class SigningKey:
-    """The appliance's key for access tokens, ES256. Its `kid` is the thumbprint."""
+class TokenKey:
+    """One generation of the appliance's key for access tokens, ES256. Dates as in `mastio.rotation`."""
 
+    kid: str
     private: ec.EllipticCurvePrivateKey
     public: PublicKey
+    created_at: float
+    active_from: float
+    retire_at: float | None
 
     @classmethod
-    def derive(cls, secret: bytes) -> SigningKey:
+    def derive(cls, key: SigningKey) -> TokenKey:
         """The key that belongs to a 32-byte secret: every worker derives the same one."""
-        wide = HKDF(hashes.SHA256(), 48, salt=None, info=b"mastio token signing P-256").derive(secret)
+        wide = HKDF(hashes.SHA256(), 48, salt=None, info=b"mastio token signing P-256").derive(key.secret)
         private = ec.derive_private_key(1 + int.from_bytes(wide, "big") % (P256_ORDER - 1), ec.SECP256R1())
-        return cls(private, parse_public_jwk(encode_public_jwk(private.public_key())))
+        public = parse_public_jwk(encode_public_jwk(private.public_key()))
+        return cls(key.id, private, public, key.created_at, key.active_from, key.retire_at)
 
     def jwk(self) -> dict[str, str]:
         """The public JWK as the JWKS document shows it (RFC 7517)."""
         members = encode_public_jwk(self.private.public_key())
-        return {**members, "use": "sig", "alg": "ES256", "kid": self.public.thumbprint}
+        return {**members, "use": "sig", "alg": "ES256", "kid": self.kid}
 
 
 @dataclass(frozen=True, slots=True)
 class Issuer:
-    """What a token must say about where it comes from and where it may be used: one appliance, one URL."""
+    """What a token must say about where it comes from and where it may be used: one appliance, one URL.
+
+    `keys` are all generations that are remembered.
+    """
 
     url: str
-    key: SigningKey
+    keys: tuple[TokenKey, ...]
+
+    def find(self, kid: object, now: float) -> TokenKey | None:
+        """The generation of this name, if it is still trusted."""
+        return next((key for key in in_force(self.keys, now) if key.kid == kid), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +91,12 @@ class AccessClaims:
 def encode_access_token(
     issuer: Issuer, subject: str, confirmation: Mapping[str, str], jti: str, now: int, seconds: int
 ) -> str:
-    """A signed access token for `subject`, bound by `confirmation` (RFC 7800 `cnf`)."""
-    header = {"typ": "at+jwt", "alg": "ES256", "kid": issuer.key.public.thumbprint}
+    """A signed access token for `subject`, bound by `confirmation` (RFC 7800 `cnf`).
+
+    Raises `LookupError` without a key in force.
+    """
+    key = current(issuer.keys, now)
+    header = {"typ": "at+jwt", "alg": "ES256", "kid": key.kid}
     claims = {
         "iss": issuer.url,
         "aud": issuer.url,
@@ -90,7 +108,7 @@ def encode_access_token(
         "cnf": confirmation,
     }
     signing_input = f"{encode_base64url(orjson.dumps(header))}.{encode_base64url(orjson.dumps(claims))}"
-    signature = sign_es256(signing_input.encode("ascii"), issuer.key.private)
+    signature = sign_es256(signing_input.encode("ascii"), key.private)
     return f"{signing_input}.{encode_base64url(signature)}"
 
 
@@ -99,12 +117,13 @@ def verify_access_token(raw: bytes, issuer: Issuer, now: float) -> AccessClaims:
     try:
         token = parse_compact(raw)
         _verify_header(token, ACCESS_HEADER, ("at+jwt",))
-        verify_signature(token, issuer.key.public)
+        key = issuer.find(token.header.get("kid"), now)
+        if key is None:
+            raise TokenError("The access token names another key.")
+        verify_signature(token, key.public)
         claims = token.claims()
     except JoseError as error:
         raise TokenError(f"The access token is not acceptable: {error}") from error
-    if token.header.get("kid") != issuer.key.public.thumbprint:
-        raise TokenError("The access token names another key.")
     if claims.get("iss") != issuer.url or claims.get("aud") != issuer.url:
         raise TokenError("The access token is for another issuer or audience.")
     if not isinstance(claims.get("sub"), str):

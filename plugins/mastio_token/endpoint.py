@@ -11,9 +11,10 @@ from urllib.parse import parse_qsl
 
 import orjson
 
-from mastio.errors import AuthenticationError, BadRequest
+from mastio.errors import AuthenticationError, BadRequest, Unavailable
 from mastio.exchange import (
     Action,
+    AssertionCredential,
     CertificateCredential,
     Credential,
     Message,
@@ -23,8 +24,10 @@ from mastio.exchange import (
     Reply,
     RequestHead,
 )
+from mastio.rotation import in_force
 from mastio.services import Services
-from mastio_token.access import Issuer, encode_access_token
+from mastio_token.access import encode_access_token
+from mastio_token.ring import Ring
 
 FORM = b"application/x-www-form-urlencoded"
 MAX_FIELDS = 16
@@ -54,9 +57,9 @@ def parse_form(head: RequestHead, body: bytes) -> dict[str, str]:
 class Endpoint:
     """Mints tokens. `seconds` is their life, 600 at most."""
 
-    def __init__(self, services: Services, issuer: Issuer, seconds: int) -> None:
+    def __init__(self, services: Services, ring: Ring, seconds: int) -> None:
         self._services = services
-        self._issuer = issuer
+        self._ring = ring
         self._seconds = seconds
 
     def read(self, head: RequestHead, principal: Principal, body: bytes) -> tuple[Action, Message]:
@@ -73,16 +76,38 @@ class Endpoint:
     async def mint(self, recorded: Recorded) -> Reply:
         token_type, confirmation = _confirmation(recorded.credentials)
         now = int(self._services.now())
-        token = encode_access_token(
-            self._issuer, recorded.principal.name, confirmation, secrets.token_hex(16), now, self._seconds
-        )
+        await self._use_assertion(recorded, now)
+        try:
+            token = encode_access_token(
+                self._ring.issuer, recorded.principal.name, confirmation, secrets.token_hex(16), now, self._seconds
+            )
+        except LookupError as error:
+            raise Unavailable("There is no key to sign tokens with.", code="not_ready") from error
         body = orjson.dumps({"access_token": token, "token_type": token_type, "expires_in": self._seconds})
         headers = [(b"content-type", b"application/json"), (b"cache-control", b"no-store")]
         return Reply(200, headers, body, facts={"token_type": token_type, "cnf": next(iter(confirmation))})
 
+    async def _use_assertion(self, recorded: Recorded, now: float) -> None:
+        """An assertion works once on any number of workers. Raises `AuthenticationError`, `Unavailable`.
+
+        An agent that named its DPoP key needs no such memory: whoever has its assertion still lacks that key. For the
+        others, a stolen assertion would otherwise be good for a token bound to the thief's key, on another worker.
+        """
+        agent = self._services.directory.agents.get(recorded.principal.name)
+        if agent is None or agent.dpop_jkt is not None:
+            return
+        for credential in recorded.credentials:
+            if isinstance(credential, AssertionCredential):
+                name = f"assertion:{credential.thumbprint}:{credential.jti}"
+                if not await self._services.once.use(name, credential.expires_at, now):
+                    raise AuthenticationError("The client assertion was used before.", code="invalid_client")
+
+    async def ready(self) -> str | None:
+        return None if in_force(self._ring.issuer.keys, self._services.now()) else "token: there is no signing key"
+
     async def jwks(self, recorded: Recorded) -> Reply:
-        body = orjson.dumps({"keys": [self._issuer.key.jwk()]})
-        headers = [(b"content-type", b"application/jwk-set+json"), (b"cache-control", b"public, max-age=300")]
+        body = orjson.dumps({"keys": self._ring.jwks(self._services.now())})
+        headers = [(b"content-type", b"application/jwk-set+json"), (b"cache-control", b"public, max-age=60")]
         return Reply(200, headers, body)
 
 

@@ -41,7 +41,7 @@ WITH_KEYS = {**AGENTS, "alice": replace(ALICE, api_keys=True)}
         ([TOKEN, PROOF], "token"),
         ([TOKEN, PROOF, CERT], "token"),
         ([BOUND, CERT], "token"),
-        ([AssertionCredential("alice", "key-a"), PROOF], "assertion"),
+        ([AssertionCredential("alice", "key-a", "j1", 2000.0), PROOF], "assertion"),
     ],
 )
 def test_alice(credentials: list[Credential], kind: str) -> None:
@@ -101,7 +101,7 @@ def test_an_api_key_brings_its_restriction(credentials: list[Credential], said: 
         ([BOUND, CERT, KEY], "ambiguous_credential"),
         ([TOKEN, PROOF, KEY], "ambiguous_credential"),
         ([PROOF, KEY], "ambiguous_credential"),
-        ([AssertionCredential("alice", "key-a"), KEY], "ambiguous_credential"),
+        ([AssertionCredential("alice", "key-a", "j1", 2000.0), KEY], "ambiguous_credential"),
         ([ADMIN, KEY], "ambiguous_credential"),
         ([replace(KEY, subject="bob")], "api_keys_off"),
         ([replace(KEY, subject="carol")], "agent_unknown"),

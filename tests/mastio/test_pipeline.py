@@ -69,10 +69,15 @@ async def never(*_: Any) -> bool:
     return False
 
 
+class Never:
+    async def use(self, name: str, expires_at: float, now: float) -> bool:
+        raise AssertionError("nothing here is used once")
+
+
 SERVICES = Services(
     data=Path("/nowhere"), public_url="https://t", trust_domain="t", database_url="", directory=Directory(),
     keys=FixedKeys(), worker=Worker("n", 0, "i"), workers=1, upstreams=None,  # type: ignore[arg-type]
-    trust=lambda: Trust(b"", ()), permits=never,
+    trust=lambda: Trust((), ()), once=Never(), permits=never,
     note_api_key_uses=never, now=lambda: 1000.0,
 )  # fmt: skip
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+import sqlite3
 import time
 from collections.abc import Mapping
+from contextlib import closing
 from typing import Any
 
 import orjson
@@ -14,7 +16,10 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 from mastio.client import Identity
 from mastio.client.proofs import PrivateKey, key_thumbprint
 from mastio.jose import encode_base64url, encode_public_jwk, sign_es256
-from mastio_token.access import SigningKey
+from mastio.store.base import SigningKey
+from mastio.store.keys import FileKeys
+from mastio.store.sealed import Sealer
+from mastio_token.access import TokenKey
 from threats.attempts import BODY, CHAT, TOKEN, Answer
 from world import Appliance
 
@@ -49,6 +54,14 @@ def hash_of(token: str) -> str:
     return encode_base64url(hashlib.sha256(token.encode()).digest())
 
 
+def _token_key(appliance: Appliance) -> TokenKey:
+    """The appliance's own, as only somebody who has its whole data folder can have it."""
+    with closing(sqlite3.connect(appliance.data / "db" / "control.sqlite")) as connection:
+        row = connection.execute("SELECT id, secret, created_at FROM signing_keys ORDER BY created_at").fetchone()
+    secret = bytes.fromhex(Sealer(FileKeys(appliance.data)).unseal(row[1], f"signing_keys/{row[0]}"))
+    return TokenKey.derive(SigningKey(row[0], "token", secret, row[2], row[2]))
+
+
 class Kit:
     """One agent's keys and its token, and the appliance's own signing key to forge with."""
 
@@ -56,8 +69,7 @@ class Kit:
         self.appliance = appliance
         self.identity = identity
         self.key = identity.dpop_key
-        secret = (appliance.data / "secrets" / "token-signing.key").read_text().strip()
-        self.signing = SigningKey.derive(bytes.fromhex(secret))
+        self.signing = _token_key(appliance)
         self._nonce = ""
         self._nonce_at = 0.0
         self._token = ""
@@ -115,7 +127,7 @@ class Kit:
         return merge(right, changes)
 
     def token_header(self, **changes: Any) -> dict[str, Any]:
-        return merge({"typ": "at+jwt", "alg": "ES256", "kid": self.signing.public.thumbprint}, changes)
+        return merge({"typ": "at+jwt", "alg": "ES256", "kid": self.signing.kid}, changes)
 
     def forge(self, *, key: ec.EllipticCurvePrivateKey | None = None, header: Any = None, claims: Any = None) -> str:
         """An access token by the appliance's own key, or by `key`; header and claims are changes, or the very bytes."""

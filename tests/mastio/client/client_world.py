@@ -114,7 +114,7 @@ async def _run(
     await directory.start()
     await bootstrap(store, data)
     app = control.build(
-        store=store, directory=directory, authority=Authority.load(data, TRUST_DOMAIN), public_url=base_url,
+        store=store, directory=directory, authority=Authority.load(data, TRUST_DOMAIN, time()), public_url=base_url,
         trust_domain=TRUST_DOMAIN, leaf_seconds=86_400, now=time,
     )  # fmt: skip
     config.app = Door(app, keys, directory)

@@ -20,7 +20,7 @@ from client_world import Served
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
-from mastio.cli import agents, enroll, enrollments, providers
+from mastio.cli import administer, agents, enroll, enrollments, providers
 from mastio.client.enroll import FILES
 from mastio.client.proofs import parse_private_jwk
 from mastio.errors import ConfigurationError
@@ -249,7 +249,7 @@ def test_providers(
 def test_what_a_stranger_wrote_does_not_reach_the_terminal(
     served: Served, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert agents.plain("a\x1b[2J\u202eb\nc") == "a\\x1b[2J\\u202eb\\nc"
+    assert administer.plain("a\x1b[2J\u202eb\nc") == "a\\x1b[2J\\u202eb\\nc"
 
 
 def test_connections_are_given_whole(served: Served, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

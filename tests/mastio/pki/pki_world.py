@@ -25,7 +25,7 @@ def p256() -> ec.EllipticCurvePrivateKey:
 ROOT_KEY, ISSUER_KEY = p256(), p256()
 ROOT = Issuer(build_root(ROOT_KEY, TD, NOW, 3650 * DAY), ROOT_KEY)
 ISSUER = Issuer(build_intermediate(ISSUER_KEY, TD, ROOT, NOW, 730 * DAY), ISSUER_KEY)
-TRUST = Trust(encode_der(ROOT.certificate), (encode_der(ISSUER.certificate),))
+TRUST = Trust((encode_der(ROOT.certificate),), (encode_der(ISSUER.certificate),))
 
 
 def make_csr(key: Any, *extensions: x509.ExtensionType, algorithm: Any = "default", name: str = "alice") -> str:

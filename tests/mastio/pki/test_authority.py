@@ -56,12 +56,12 @@ def test_the_anchor_is_the_root(tmp_path: Path) -> None:
     root = x509.load_pem_x509_certificate(authority.root_pem)
     assert authority.root_sha256 == hashlib.sha256(root.public_bytes(Encoding.DER)).hexdigest()
     both = x509.load_pem_x509_certificates((tmp_path / "ca" / "clients.pem").read_bytes())
-    assert [c.public_bytes(Encoding.DER) for c in both] == [authority.trust().root, *authority.trust().intermediates]
+    assert [c.public_bytes(Encoding.DER) for c in both] == [*authority.trust().roots, *authority.trust().intermediates]
 
 
 def test_a_leaf_it_issues_is_an_agents(tmp_path: Path) -> None:
     authority = Authority.ensure(tmp_path, TD, NOW)
-    leaf = Authority.load(tmp_path, TD).issue_leaf(p256().public_key(), "alice", NOW, DAY)
+    leaf = Authority.load(tmp_path, TD, NOW).issue_leaf(p256().public_key(), "alice", NOW, DAY)
     der = x509.load_pem_x509_certificate(leaf.certificate.encode()).public_bytes(Encoding.DER)
     facts = verify_chain(der, authority.trust(), NOW, TD)
     assert (facts.name, facts.serial, facts.thumbprint, facts.not_after) == (

@@ -106,7 +106,7 @@ def test_one_agent_cannot_vouch_for_another() -> None:
     bob = forged(p256(), mallory)
     with pytest.raises(ChainError):
         verify_chain(bob, TRUST, NOW, TD)
-    with_mallory = Trust(TRUST.root, (*TRUST.intermediates, encode_der(mallory.certificate)))
+    with_mallory = Trust(TRUST.roots, (*TRUST.intermediates, encode_der(mallory.certificate)))
     with pytest.raises(ChainError):  # not even if the leaf got among the intermediates: it is no CA
         verify_chain(bob, with_mallory, NOW, TD)
 
@@ -114,7 +114,7 @@ def test_one_agent_cannot_vouch_for_another() -> None:
 def test_an_authority_below_the_intermediate_is_refused() -> None:
     key = p256()
     below = Issuer(x509.load_der_x509_certificate(forged(key, ISSUER, ca=True)), key)
-    with_below = Trust(TRUST.root, (*TRUST.intermediates, encode_der(below.certificate)))
+    with_below = Trust(TRUST.roots, (*TRUST.intermediates, encode_der(below.certificate)))
     with pytest.raises(ChainError):  # path length 0
         verify_chain(forged(p256(), below), with_below, NOW, TD)
 

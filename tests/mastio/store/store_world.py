@@ -63,7 +63,7 @@ def leaf_for(name: str, now: float = NOW) -> IssuedLeaf:
     """A leaf as the authority would give it, without a signature: the store does not look into it."""
     serial = secrets.token_hex(16)
     return IssuedLeaf(
-        name, f"spiffe://w.test/agent/{name}", f"pem {serial}", "chain", f"x5t-{serial}", serial, now, now + DAY
+        name, f"spiffe://w.test/agent/{name}", f"pem {serial}", "chain", f"x5t-{serial}", serial, now, now + DAY, "int"
     )
 
 
