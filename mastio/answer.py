@@ -48,6 +48,11 @@ class Answer:
         self._started = False
         self._tried = False  # an outcome whose commit is in doubt may be in the log: never write a second one
 
+    @property
+    def is_ending(self) -> bool:
+        """Whether the outcome has been, or is being, written: what is being sent now is the end."""
+        return self._tried
+
     async def give(self, reply: Reply) -> None:
         """Send `reply`. Raises `MastioError` when it cannot be completed; then call `fail`."""
         self._reply = reply

@@ -142,11 +142,12 @@ class Restriction:
 
 @dataclass(frozen=True, slots=True)
 class ApiKeyCredential:
-    """An API key of `subject` that is in force. `id` names it without giving it away."""
+    """An API key of `subject` that is in force. `id` names it without giving it away; `key_hash` finds it again."""
 
     subject: str
     id: str
     restriction: Restriction
+    key_hash: str
 
 
 Credential = (

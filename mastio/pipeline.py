@@ -60,8 +60,9 @@ from mastio.identity import bind
 from mastio.problem import render
 from mastio.restriction import find_excess
 from mastio.services import Services
+from mastio.streams import OpenStreams
 from mastio.telemetry import Telemetry
-from mastio.wire import ClientGone, HangUp, RawHeaders, Receive, Send, read_body, send_response
+from mastio.wire import ClientGone, Interruption, RawHeaders, Receive, Send, read_body, send_response
 
 log = logging.getLogger("mastio.pipeline")
 
@@ -102,6 +103,8 @@ class Pipeline:
             )
         self._record = recorders[0]
         self._digest_key = services.keys.key("audit-digest")
+        self._open = OpenStreams(services.directory, services.now)
+        services.directory.on_change(self._open.look)
 
     # --- the order ---------------------------------------------------------------------------------------------------
 
@@ -281,7 +284,9 @@ class Pipeline:
     async def _carry_out(self, recorded: Recorded, timings: Timings, receive: Receive, send: Send) -> None:
         """Dispatch and answer. Whatever happens from here on, the exchange gets exactly one outcome."""
         answer = Answer(self, recorded, timings, self._digest_key, send)
-        watch = HangUp(receive) if recorded.head.route.streams else None
+        watch = Interruption(receive) if recorded.head.route.streams else None
+        if watch is not None:
+            self._open.add(recorded, answer, watch)
         try:
             started = perf_counter()
             reply = await self._dispatch[recorded.action.kind](recorded)
@@ -290,14 +295,19 @@ class Pipeline:
         except MastioError as error:
             await answer.fail(error)
         except asyncio.CancelledError:
+            if watch is not None and watch.error is not None:
+                watch.resume()
+                await answer.fail(watch.error)
+                return
             await answer.abandon()
-            if watch is None or not watch.happened:
+            if watch is None or not watch.hung_up:
                 raise  # not the client: the worker is shutting down
         except Exception as error:  # noqa: BLE001 the plugin call: an undeclared error refuses
             await answer.fail(_undeclared(recorded.head, error))
         finally:
             if watch is not None:
                 watch.stop()
+                self._open.discard(answer)
 
     async def record(self, entry: Entry) -> int:
         """The index of the entry, which is durable. Raises `AuditError`."""

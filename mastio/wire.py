@@ -1,4 +1,4 @@
-"""The ASGI edges of an exchange: reading a bounded body, noticing a hang-up, sending a response.
+"""The ASGI edges of an exchange: reading a bounded body, being interrupted, sending a response.
 
 ASGI 3.0, HTTP connection scope. Nothing here knows what the bytes mean.
 """
@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
-from mastio.errors import BadRequest
+from mastio.errors import BadRequest, MastioError
 from mastio.exchange import RequestHead
 
 ASGIMessage = MutableMapping[str, Any]
@@ -64,11 +64,15 @@ def _too_large(limit: int) -> BadRequest:
     return BadRequest(f"The body is larger than {limit} bytes.", code="payload_too_large")
 
 
-class HangUp:
-    """Cancels the current task when the client goes away, until `stop`. The body must have been read."""
+class Interruption:
+    """Cancels the current task when the client goes away, or when `cut` says that it may not go on, until `stop`.
+
+    The body must have been read.
+    """
 
     def __init__(self, receive: Receive) -> None:
-        self.happened = False
+        self.hung_up = False
+        self.error: MastioError | None = None
         self._stopped = False
         self._exchange = asyncio.current_task()
         self._waiting = asyncio.ensure_future(receive())
@@ -76,8 +80,20 @@ class HangUp:
 
     def _notice(self, waiting: asyncio.Future[ASGIMessage]) -> None:
         if not self._stopped and not waiting.cancelled() and self._exchange is not None:
-            self.happened = True
+            self.hung_up = True
             self._exchange.cancel()
+
+    def cut(self, error: MastioError) -> None:
+        """End the exchange with `error`. Whoever catches the cancellation calls `resume` and then says so."""
+        if not self._stopped and not self.hung_up and self._exchange is not None:
+            self.error = error
+            self.stop()
+            self._exchange.cancel()
+
+    def resume(self) -> None:
+        """The cancellation that `cut` asked for has been taken; the task may await again."""
+        if self._exchange is not None:
+            self._exchange.uncancel()
 
     def stop(self) -> None:
         self._stopped = True

@@ -29,7 +29,7 @@ TOKEN = TokenCredential("alice", "DPoP", "hash", "key-a", None, 2000.0)
 BOUND = TokenCredential("alice", "Bearer", "hash", None, "cert-a", 2000.0)
 ADMIN = AdminCredential("root", "admin")
 BOUNDS = Restriction(("llm.*",))
-KEY = ApiKeyCredential("alice", "key_1", BOUNDS)
+KEY = ApiKeyCredential("alice", "key_1", BOUNDS, "hash")
 WITH_KEYS = {**AGENTS, "alice": replace(ALICE, api_keys=True)}
 
 

@@ -239,7 +239,7 @@ async def test_a_restriction_holds_whatever_the_policies_permit(restriction: Res
 
     action = Action("llm.chat", "Model", "p/m")
     world = World(
-        authenticate=lambda head: ApiKeyCredential("keyed", "key_1", restriction),
+        authenticate=lambda head: ApiKeyCredential("keyed", "key_1", restriction, "hash"),
         read={"llm.chat": lambda head, principal, body: (action, Message(body))},
         authorize=allow,
         record=record,
@@ -261,7 +261,7 @@ async def test_what_another_worker_turned_on_a_moment_ago_counts(turned_on: bool
             looks.append(1)
             self.agents["alice"] = replace(AGENT, api_keys=turned_on)
 
-    world = World(authenticate=lambda head: ApiKeyCredential("alice", "key_1", Restriction()))
+    world = World(authenticate=lambda head: ApiKeyCredential("alice", "key_1", Restriction(), "hash"))
     world.services = replace(SERVICES, directory=Behind())
     await world.run()
     assert status in world.events and looks == [1]
