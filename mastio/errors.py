@@ -74,7 +74,7 @@ CODES: dict[str, Code] = {
     "rate_limited": Code(429, "Wait for the time in Retry-After."),
     "blocked": Code(422, "Remove the content that was named and try again."),
     # enrolment
-    "invalid_csr": Code(422, "Send one PEM certificate request signed by its own P-256, P-384 or Ed25519 key."),
+    "invalid_csr": Code(422, "Send one certificate request (PKCS #10) signed by its own P-256, P-384 or Ed25519 key."),
     "invalid_enrollment_token": Code(403, "Ask an operator for a new one-time token for this name."),
     "name_taken": Code(409, "Choose another name, or ask an operator to revoke the agent that has it."),
     # what is behind us

@@ -10,7 +10,7 @@ from typing import Any
 
 from mastio.errors import PluginError
 from mastio.exchange import Action, Message, Principal, Recorded, Reply, RequestHead
-from mastio.presented import HEADERS
+from mastio.presented import HEADERS, is_password
 from mastio.wire import ASGIMessage, Receive, Send
 
 Application = Callable[[Any, Receive, Send], Awaitable[None]]
@@ -48,11 +48,16 @@ class InProcess:
             "raw_path": head.path.encode("latin-1"),
             "query_string": head.query,
             "root_path": "",
-            "headers": [(n, v) for n, v in head.headers if not n.startswith(b"x-edge-") and n not in HEADERS],
+            "headers": [(n, v) for n, v in head.headers if _is_passed_on(n, v)],
             "client": None,
             "server": self._server,
             "state": {"principal": recorded.principal, "request_id": head.id},
         }
+
+
+def _is_passed_on(name: bytes, value: bytes) -> bool:
+    """Nothing that the pipeline has dealt with already."""
+    return not name.startswith(b"x-edge-") and (name not in HEADERS or is_password(name, value))
 
 
 class _Collected:

@@ -350,8 +350,9 @@ class Pipeline:
         await send_response(send, status, headers, body)
 
     def _challenge(self, head: RequestHead, error: MastioError) -> RawHeaders:
-        """What a 401 adds (RFC 9110 §15.5.2), wherever in the exchange it was found."""
-        if not isinstance(error, AuthenticationError):
+        """What a 401 adds (RFC 9110 §15.5.2), wherever in the exchange it was found, unless it says itself what is
+        wanted."""
+        if not isinstance(error, AuthenticationError) or any(name == "WWW-Authenticate" for name, _ in error.headers):
             return []
         return [pair for challenge in self._challengers for pair in _raw(challenge(head, error))]
 

@@ -7,6 +7,7 @@ two different ones are two principals, and nobody. What is in force of a secret 
 
 from __future__ import annotations
 
+import binascii
 import hashlib
 import hmac
 from collections.abc import Iterable, Mapping
@@ -21,7 +22,7 @@ Kind = Literal["admin", "api_key", "token"]
 AUTHORIZATION = b"authorization"
 PROVIDER_HEADERS = frozenset({b"x-api-key", b"x-goog-api-key", b"api-key"})
 HEADERS = PROVIDER_HEADERS | {AUTHORIZATION}
-"""Every header that may hold a secret of the caller: none of them is passed on."""
+"""Every header that may hold a secret of the caller: none of them is passed on, but for a password."""
 
 ADMIN_PREFIX = b"mastio_admin_"
 API_KEY_PREFIX = b"mastio_sk_"
@@ -75,14 +76,31 @@ def _parse(name: bytes, value: bytes) -> tuple[Scheme, bytes] | None:
     """Scheme and secret of one header; None for a password."""
     scheme: Scheme | None = "Bearer"
     if name == AUTHORIZATION:
-        word, _, value = value.partition(b" ")
-        if word.lower() == b"basic":
+        if is_password(name, value):
             return None
+        word, _, value = value.partition(b" ")
         scheme = _SCHEMES.get(word.lower())
     secret = value.strip()
     if scheme is None or not 0 < len(secret) <= MAX_SECRET:
         raise AuthenticationError(f"The header {name.decode('ascii')} is not acceptable.", code="invalid_token")
     return scheme, secret
+
+
+def is_password(name: bytes, value: bytes) -> bool:
+    """Whether this header holds a password, which is passed on to the route that wants one."""
+    return name == AUTHORIZATION and value.partition(b" ")[0].lower() == b"basic"
+
+
+def parse_password(value: str) -> tuple[str, str] | None:
+    """User and password of an `Authorization: Basic` header (RFC 7617), in UTF-8; None when it is not one."""
+    scheme, _, encoded = value.partition(" ")
+    if scheme.lower() != "basic" or len(encoded) > MAX_SECRET:
+        return None
+    try:
+        user, colon, password = binascii.a2b_base64(encoded.strip(), strict_mode=True).decode().partition(":")
+    except ValueError:
+        return None
+    return (user, password) if colon else None
 
 
 def hash_secret(key: bytes, secret: bytes) -> str:

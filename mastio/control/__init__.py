@@ -19,12 +19,13 @@ from starlette.types import ASGIApp
 from mastio import __version__
 from mastio.control.agents import AgentsRouter
 from mastio.control.api_keys import ApiKeysRouter
-from mastio.control.bodies import StrictRoute, refuse_body, refuse_route
+from mastio.control.bodies import refuse_body, refuse_route, route_taking
 from mastio.control.context import Context
 from mastio.control.discovery import DiscoveryRouter
 from mastio.control.endpoints import Endpoint, Endpoints
 from mastio.control.enrollment import EnrollmentRouter
 from mastio.control.enrollments import EnrollmentsRouter
+from mastio.control.est import EstRouter
 from mastio.control.keys import KeysRouter
 from mastio.control.policies import PoliciesRouter
 from mastio.control.providers import ProvidersRouter
@@ -84,7 +85,6 @@ def build(
         redoc_url=None,
         exception_handlers={RequestValidationError: refuse_body, HTTPException: refuse_route},
     )
-    app.router.route_class = StrictRoute
     endpoints = _endpoints(context)
     for route in ROUTES:
         for method in route.methods:
@@ -96,6 +96,7 @@ def _endpoints(context: Context) -> Endpoints:
     endpoints: dict[tuple[str, str], Endpoint] = {}
     for router in (
         EnrollmentRouter(context),
+        EstRouter(context),
         EnrollmentsRouter(context),
         AgentsRouter(context),
         ApiKeysRouter(context),
@@ -111,7 +112,7 @@ def _endpoints(context: Context) -> Endpoints:
 def _add(app: FastAPI, route: Route, method: str, endpoints: Endpoints) -> None:
     """One row of the route table becomes one route. A row that nobody answers is a `KeyError` at start."""
     endpoint = endpoints[method, route.path]
-    app.add_api_route(
+    app.router.add_api_route(
         route.path.replace("...}", ":path}"),
         endpoint.call,
         methods=[method],
@@ -119,4 +120,5 @@ def _add(app: FastAPI, route: Route, method: str, endpoints: Endpoints) -> None:
         responses={status: {"model": model} for status, model in endpoint.more.items()},
         summary=route.summary,
         include_in_schema=method != "HEAD",
+        route_class_override=route_taking(endpoint.takes),
     )

@@ -8,9 +8,9 @@ from fastapi import Body, Query
 
 from mastio.control.context import Caller, Context
 from mastio.control.endpoints import Endpoint, Endpoints
+from mastio.control.issuing import get_agent, renew
 from mastio.control.models import AgentAnswer, AgentPatch, CsrBody, Page, Reason, Renewed, SelfAnswer, encode_time
 from mastio.control.paging import PagingQuery, answer_page
-from mastio.pki.csr import assertion_keys
 from mastio.store.agents import AgentChanges
 from mastio.store.base import Agent, AgentStatus
 
@@ -68,7 +68,7 @@ class AgentsRouter:
 
     async def read_self(self, caller: Caller) -> SelfAnswer:
         """Who the caller is, and how it was proven."""
-        agent = await self._known(caller.name)
+        agent = await get_agent(self._context, caller.name)
         return SelfAnswer(
             name=agent.name,
             spiffe_id=agent.spiffe_id,
@@ -80,13 +80,7 @@ class AgentsRouter:
 
     async def renew_self(self, body: CsrBody, caller: Caller) -> Renewed:
         """A new leaf for a new request. The old one stays good for the grace period at most."""
-        context, now = self._context, self._context.now()
-        agent = await self._known(caller.name)
-        key = context.parse_csr(body.csr, agent.name)
-        keys = assertion_keys(key, _dpop_jwk(agent))
-        leaf = context.authority.issue_leaf(key, agent.name, now, context.leaf_seconds)
-        shown = caller.credential.get("x5t#S256")
-        renewed = await self._agents.renew(agent.name, leaf, keys.public_jwks, shown, now + context.grace_seconds)
+        renewed, leaf = await renew(self._context, caller, self._context.parse_csr(body.csr, caller.name))
         return Renewed(
             name=renewed.name,
             spiffe_id=renewed.spiffe_id,
@@ -95,15 +89,6 @@ class AgentsRouter:
             not_after=encode_time(renewed.not_after),
             previous_until=encode_time(renewed.previous_until),
         )
-
-    async def _known(self, name: str) -> Agent:
-        """From memory; the database only when the copy does not have it."""
-        return self._context.directory.agents.get(name) or await self._agents.get(name)
-
-
-def _dpop_jwk(agent: Agent) -> dict[str, str] | None:
-    """The DPoP key that the agent named at enrolment: always the last of its keys."""
-    return dict(agent.public_jwks[-1]) if agent.dpop_jkt is not None else None
 
 
 def answer_agent(agent: Agent) -> AgentAnswer:

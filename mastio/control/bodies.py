@@ -1,4 +1,4 @@
-"""Request bodies on their way in: strict JSON before FastAPI sees it, and its complaints as ours.
+"""Request bodies on their way in: the right media type and strict JSON before FastAPI sees it, its complaints as ours.
 
 FastAPI would parse with the standard library, which takes duplicate members and NaN.
 """
@@ -17,6 +17,7 @@ from starlette.exceptions import HTTPException
 from mastio.errors import BadRequest
 from mastio.strictjson import JsonError, parse
 
+JSON = "application/json"
 _MEMBER = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 
@@ -36,30 +37,43 @@ class StrictRequest(Request):
 
 
 class StrictRoute(APIRoute):
-    """A route whose body, if there is one, must be `application/json` and strict JSON. Raises `BadRequest`."""
+    """A route whose body, if there is one, must be of the media type `takes`. Raises `BadRequest`."""
+
+    takes = JSON
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handler = super().get_route_handler()
 
         async def strict(request: Request) -> Response:
             raw = await request.body()
-            response = await handler(StrictRequest(request, raw, _parse(request, raw)))
+            response = await handler(StrictRequest(request, raw, self._parse(request, raw)))
             response.headers.setdefault("Cache-Control", "no-store")
             return response
 
         return strict
 
+    def _parse(self, request: Request, raw: bytes) -> Any:
+        """The JSON value of the body; None without a body, or for one of another type, which is read as bytes."""
+        if not raw:
+            return None
+        media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if media_type != self.takes or request.headers.get("content-encoding", "identity") != "identity":
+            raise BadRequest(f"The body must be {self.takes} without encoding.", code="unsupported_media_type")
+        if self.takes != JSON:
+            return None
+        try:
+            return parse(raw)
+        except JsonError as error:
+            raise BadRequest(str(error), code="invalid_json") from error
 
-def _parse(request: Request, raw: bytes) -> Any:
-    if not raw:
-        return None
-    media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if media_type != "application/json" or request.headers.get("content-encoding", "identity") != "identity":
-        raise BadRequest("The body must be application/json without encoding.", code="unsupported_media_type")
-    try:
-        return parse(raw)
-    except JsonError as error:
-        raise BadRequest(str(error), code="invalid_json") from error
+
+def route_taking(media_type: str) -> type[StrictRoute]:
+    """The class of routes whose bodies are of this media type."""
+
+    class Taking(StrictRoute):
+        takes = media_type
+
+    return Taking
 
 
 async def refuse_body(_: Request, error: Exception) -> NoReturn:

@@ -11,7 +11,8 @@ from pydantic import BaseModel
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """`status` is that of success; `more` are the models of other successful statuses.
+    """`status` is that of success; `more` are the models of other successful statuses; `takes` is the media type of
+    the body, which is handed over parsed when it is JSON, else as bytes.
 
     `second`: with four-eyes on, another admin has to approve it before it is carried out.
     """
@@ -19,6 +20,7 @@ class Endpoint:
     call: Callable[..., Any]
     status: int = 200
     more: Mapping[int, type[BaseModel]] = field(default_factory=dict)
+    takes: str = "application/json"
     second: bool = False
 
 

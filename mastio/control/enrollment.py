@@ -8,19 +8,16 @@ from fastapi import Header, Response
 
 from mastio.control.context import Context
 from mastio.control.endpoints import Endpoint, Endpoints
+from mastio.control.issuing import issue_with_token, make_enrollment
 from mastio.control.models import Ended, EnrollmentRequest, Issued, Pending, encode_time
-from mastio.errors import AuthenticationError, BadRequest
-from mastio.jose import JoseError
+from mastio.errors import AuthenticationError
 from mastio.pki.csr import (
     PossessionError,
-    assertion_keys,
-    encode_public_key,
     load_public_key,
     possession_message,
     verify_possession,
 )
 from mastio.store.base import Enrollment
-from mastio.store.enrollments import new_enrollment_id
 
 POLL_SECONDS = 2
 """How often the agent is asked to look."""
@@ -40,29 +37,11 @@ class EnrollmentRouter:
 
     async def request(self, body: EnrollmentRequest, response: Response) -> Issued | Pending:
         """With a one-time token that is good for the name the leaf is issued at once (201); else a human decides."""
-        now = self._context.now()
         key = self._context.parse_csr(body.csr, body.name)
-        try:
-            keys = assertion_keys(key, body.dpop_jwk)
-        except JoseError as error:
-            raise BadRequest(f"dpop_jwk: {error}", code="invalid_body") from error
-        enrollment = Enrollment(
-            id=new_enrollment_id(),
-            name=body.name,
-            status="pending",
-            public_key=encode_public_key(key),
-            created_at=now,
-            expires_at=now + self._context.pending_seconds,
-            dpop_jwk=keys.public_jwks[-1] if keys.dpop_jkt is not None else None,
-            reason=body.reason,
-        )
-        store = self._context.store
+        enrollment = make_enrollment(self._context, key, body.name, body.dpop_jwk, body.reason)
         if body.token is not None:
-            issued = await store.enrollments.issue_with_token(
-                enrollment, store.tokens.hash(body.token), self._context.issue
-            )
-            return self._issued(issued)
-        pending = await store.enrollments.request(enrollment, self._context.max_pending)
+            return self._issued(await issue_with_token(self._context, enrollment, body.token))
+        pending = await self._context.store.enrollments.request(enrollment, self._context.max_pending)
         response.status_code = 202
         return self._pending(pending)
 

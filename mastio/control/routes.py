@@ -24,6 +24,11 @@ def _collection(path: str, item: str, requires: frozenset[Role], kind: str, noun
 ROUTES: tuple[Route, ...] = (
     Route("/v1/enrollments", ("POST",), OPEN, "enrollment.request", "Ask for an identity"),
     Route("/v1/enrollments/{id}", ("GET",), OPEN, "enrollment.poll", "Pick up the decision", recorded="refusals"),
+    Route(
+        "/.well-known/est/cacerts", ("GET", "HEAD"), OPEN, "pki", "The CA certificates (RFC 7030 §4.1)", recorded="none"
+    ),
+    Route("/.well-known/est/simpleenroll", ("POST",), OPEN, "enrollment.request", "Enrol with a token (RFC 7030 §4.2)"),
+    Route("/.well-known/est/simplereenroll", ("POST",), AGENT, "agent.renew", "A new leaf (RFC 7030 §4.2.2)"),
     Route("/v1/agents/self", ("GET",), AGENT, "agent.self", "The caller's own identity"),
     Route("/v1/agents/self/renew", ("POST",), AGENT, "agent.renew", "A new leaf for a new request"),
     Route("/v1/admin/enrollments", ("GET",), OPERATOR, "admin.enrollments", "List enrolment requests"),

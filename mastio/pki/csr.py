@@ -43,6 +43,14 @@ def parse_csr(pem: str, uri: str) -> PublicKey:
         raise RequestError("It must be exactly one PEM certificate request.")
     try:
         csr = x509.load_pem_x509_csr(text.encode("ascii"))
+    except ValueError as error:
+        raise RequestError("The certificate request cannot be read.") from error
+    return verify_csr(csr, uri)
+
+
+def verify_csr(csr: x509.CertificateSigningRequest, uri: str) -> PublicKey:
+    """The public key of a request that is acceptable for the SPIFFE ID `uri`. Raises `RequestError`."""
+    try:
         key = csr.public_key()
         extensions = csr.extensions
     except (ValueError, UnsupportedAlgorithm, x509.DuplicateExtension) as error:

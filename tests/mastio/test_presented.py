@@ -3,7 +3,7 @@
 import pytest
 
 from mastio.errors import AuthenticationError
-from mastio.presented import Presented, parse_presented
+from mastio.presented import Presented, is_password, parse_password, parse_presented
 
 Headers = list[tuple[bytes, bytes]]
 
@@ -113,3 +113,29 @@ def test_what_is_of_no_other_kind_must_be_a_token(value: bytes) -> None:
 def test_the_word_is_only_good_as_bearer() -> None:
     presented = parse_presented([(AUTHORIZATION, b"DPoP certificate")])
     assert presented is not None and presented.kind == "token"
+
+
+@pytest.mark.parametrize(
+    ("header", "found"),
+    [
+        ("Basic YTpi", ("a", "b")),
+        ("basic  YTpi ", ("a", "b")),
+        ("Basic OmI=", ("", "b")),
+        ("Basic YTo=", ("a", "")),
+        ("Basic YTpiOmM=", ("a", "b:c")),
+        ("Basic w7w6w7w=", ("ü", "ü")),
+        ("Basic", None),
+        ("Basic YWI=", None),
+        ("Basic YTpi!", None),
+        ("Basic YTp", None),
+        ("Basic /zr/", None),
+        ("Bearer YTpi", None),
+        ("", None),
+        ("Basic " + "YTpi" * 2049, None),
+    ],
+)
+def test_a_password(header: str, found: tuple[str, str] | None) -> None:
+    """RFC 7617 §2: the user has no colon, the password may."""
+    assert parse_password(header) == found
+    assert is_password(b"authorization", header.encode()) == header.lower().startswith("basic")
+    assert not is_password(b"x-api-key", header.encode())

@@ -26,6 +26,7 @@ from world import Appliance, Stub, wait_until
 CHAT = "/v1/chat/completions"
 SELF = "/v1/agents/self"
 TOKEN = "/oauth/token"
+EST_ENROLL = "/.well-known/est/simpleenroll"
 BODY = {"model": "stub/gpt-4o", "messages": [{"role": "user", "content": "hello"}]}
 RAW = json.dumps(BODY).encode()
 
@@ -238,7 +239,8 @@ def verify_error(answer: Answer, path: str) -> str:
         assert document["status"] == answer.status, text
         code = document["code"]
     if answer.status == 401:
-        assert (answer.header("www-authenticate") or "").startswith("DPoP ") or answer.header("x-request-id") is None
+        wanted = 'Basic realm="Mastio EST"' if path == EST_ENROLL else "DPoP "
+        assert (answer.header("www-authenticate") or "").startswith(wanted) or answer.header("x-request-id") is None
     assert answer.status not in (429, 503) or answer.header("retry-after"), answer.headers
     assert isinstance(code, str)
     return code

@@ -24,7 +24,7 @@ def test_who_may_call_what() -> None:
             assert route.requires == {"admin"}
         elif route.path.startswith("/v1/admin/"):
             assert route.requires == {"operator"}
-        elif route.path.startswith("/v1/agents/self"):
+        elif route.kind in ("agent.self", "agent.renew"):
             assert route.requires == {"agent"}
         else:
             assert route.requires == OPEN and route.kind in (
