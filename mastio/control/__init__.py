@@ -17,6 +17,7 @@ from starlette.middleware.exceptions import ExceptionMiddleware
 from starlette.types import ASGIApp
 
 from mastio import __version__
+from mastio.control.admins import AdminsRouter
 from mastio.control.agents import AgentsRouter
 from mastio.control.api_keys import ApiKeysRouter
 from mastio.control.bodies import refuse_body, refuse_route, route_taking
@@ -100,6 +101,7 @@ def _endpoints(context: Context) -> Endpoints:
         EnrollmentsRouter(context),
         AgentsRouter(context),
         ApiKeysRouter(context),
+        AdminsRouter(context),
         ProvidersRouter(context),
         PoliciesRouter(context),
         KeysRouter(context),

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from mastio.control.context import Caller, Context
+from mastio.control.ending import end_of
 from mastio.control.endpoints import Endpoint, Endpoints
-from mastio.control.models import MAX_LIFE, ApiKeyAnswer, ApiKeyBody, NewApiKeyAnswer, Page, encode_time
+from mastio.control.models import ApiKeyAnswer, ApiKeyBody, NewApiKeyAnswer, Page, encode_time
 from mastio.control.paging import PagingQuery, answer_page
-from mastio.errors import BadRequest
 from mastio.exchange import Restriction
 from mastio.store.api_keys import NewApiKey
 from mastio.store.base import ApiKey
@@ -42,7 +42,7 @@ class ApiKeysRouter:
         """`key` is shown this once."""
         now = self._context.now()
         restriction = Restriction(tuple(body.kinds), tuple(body.models), tuple(body.paths))
-        wish = NewApiKey(id, body.name, restriction, _end(body, now))
+        wish = NewApiKey(id, body.name, restriction, end_of(body, now))
         made, text = await self._keys.create(wish, caller.name, now)
         return NewApiKeyAnswer(key=text, **answer_api_key(made).model_dump())
 
@@ -53,16 +53,6 @@ class ApiKeysRouter:
     async def delete_key(self, id: str, key: str) -> None:
         """The key is good for nothing any more, everywhere within a second."""
         await self._keys.revoke(id, key)
-
-
-def _end(body: ApiKeyBody, now: float) -> float | None:
-    """When the key ends. Raises `BadRequest` (invalid_body) for a time that has passed, or too far away."""
-    if body.expires_at is None:
-        return None if body.ttl_seconds is None else now + body.ttl_seconds
-    end = body.expires_at.timestamp()
-    if not now < end <= now + MAX_LIFE:
-        raise BadRequest("expires_at: it must be in the future, within ten years.", code="invalid_body")
-    return end
 
 
 def answer_api_key(key: ApiKey) -> ApiKeyAnswer:

@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from mastio.control.cedar import MAX_CHARACTERS, verify_cedar
 from mastio.pki.csr import MAX_BYTES
+from mastio.store.base import AdminRole
 from mastio.target import TargetError, parse_base_url, parse_networks
 
 T = TypeVar("T")
@@ -234,16 +235,9 @@ class NewTokenAnswer(TokenAnswer):
     token: str
 
 
-class ApiKeyBody(Body):
-    """Globs: of action kinds, of models (`provider/model`, a model's name, an alias), of paths. None: no bound.
+class Ending(Body):
+    """`ttl_seconds` or `expires_at`; without either, or null, there is no end."""
 
-    `ttl_seconds` or `expires_at`; without either the key has no end.
-    """
-
-    name: Label = "default"
-    kinds: Annotated[list[KindGlob], Field(max_length=100)] = []
-    models: Annotated[list[ModelName], Field(max_length=100)] = []
-    paths: Annotated[list[PathGlob], Field(max_length=100)] = []
     ttl_seconds: Annotated[int, Field(ge=1, le=MAX_LIFE)] | None = None
     expires_at: Time | None = None
 
@@ -252,6 +246,15 @@ class ApiKeyBody(Body):
         if self.ttl_seconds is not None and self.expires_at is not None:
             raise ValueError("give ttl_seconds or expires_at, not both")
         return self
+
+
+class ApiKeyBody(Ending):
+    """Globs: of action kinds, of models (`provider/model`, a model's name, an alias), of paths. None: no bound."""
+
+    name: Label = "default"
+    kinds: Annotated[list[KindGlob], Field(max_length=100)] = []
+    models: Annotated[list[ModelName], Field(max_length=100)] = []
+    paths: Annotated[list[PathGlob], Field(max_length=100)] = []
 
 
 class ApiKeyAnswer(Answer):
@@ -415,3 +418,28 @@ class PolicyAnswer(Answer):
     cedar: str
     enabled: bool
     mode: Mode
+
+
+class AdminBody(Ending):
+    name: Name
+    role: AdminRole
+
+
+class AdminPatch(Ending):
+    """Members that are left out stay as they are; an `expires_at` that is null removes the end."""
+
+    role: AdminRole | None = None
+
+
+class AdminAnswer(Answer):
+    """Without the token. `created_by` is null for the first admin, which the appliance made itself."""
+
+    name: str
+    role: AdminRole
+    created_at: datetime
+    created_by: str | None
+    expires_at: datetime | None
+
+
+class NewAdminAnswer(AdminAnswer):
+    token: str

@@ -1,24 +1,31 @@
-"""Named admin tokens. Only their keyed hashes are kept; the token is shown once."""
+"""Named admin tokens. Only their keyed hashes are kept; the token is shown once.
+
+The row of a token that was revoked stays: its name is never given again, so that an entry of the log that names
+somebody means one holder for ever.
+"""
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import secrets
+from collections.abc import Callable
+from dataclasses import replace
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import ColumnElement, Connection, func, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
 from mastio.errors import BadRequest
-from mastio.exchange import Role
+from mastio.presented import hash_secret
 from mastio.services import Keys
-from mastio.store.base import Admin
+from mastio.store.base import Admin, AdminRole
 from mastio.store.changes import Change, Page, read_page
 from mastio.store.engine import Database
-from mastio.store.rows import decode_admin
+from mastio.store.rows import decode_admin, encode_admin
 from mastio.store.tables import admins
 
 TOKEN_PREFIX = "mastio_admin_"  # noqa: S105
+
+_IN_FORCE = admins.c.revoked.is_(False)
+_LASTING = select(func.count()).where(_IN_FORCE, admins.c.role == "admin", admins.c.expires_at.is_(None))
 
 
 def new_admin_token() -> str:
@@ -28,50 +35,97 @@ def new_admin_token() -> str:
 
 def hash_admin_token(keys: Keys, token: str) -> str:
     """HMAC-SHA256 under the key `admin-tokens`, hex: `Admin.token_hash`."""
-    return hmac.digest(keys.key("admin-tokens"), token.encode(), hashlib.sha256).hex()
+    return hash_secret(keys.key("admin-tokens"), token.encode())
 
 
 class AdminStore:
-    """`store.admins`."""
+    """`store.admins`. Every method that changes one raises `BadRequest` (not_found) for a name nobody has any more."""
 
     def __init__(self, database: Database, change: Change, keys: Keys) -> None:
         self._database = database
         self._change = change
         self._keys = keys
 
-    async def add(self, name: str, role: Role, token: str, now: float, expires_at: float | None = None) -> Admin:
+    async def add(
+        self, name: str, role: AdminRole, token: str, now: float, expires_at: float | None = None, by: str | None = None
+    ) -> Admin:
         """Raises `BadRequest` (conflict) when the name has been given before."""
-        admin = Admin(name, role, hash_admin_token(self._keys, token), expires_at)
+        admin = Admin(name, role, hash_admin_token(self._keys, token), expires_at, False, now, by)
 
         def work(connection: Connection, version: int) -> Admin:
-            statement = insert(admins).values(
-                name=name,
-                role=role,
-                token_hash=admin.token_hash,
-                expires_at=expires_at,
-                revoked=False,
-                created_at=now,
-                version=version,
-            )
             try:
-                connection.execute(statement)
+                connection.execute(insert(admins).values(version=version, **encode_admin(admin)))
             except IntegrityError as error:
-                raise BadRequest("An admin token has this name.", code="conflict") from error
+                raise BadRequest("An admin has, or had, this name.", code="conflict") from error
             return admin
 
         return await self._change(work, "admins")
 
+    async def is_empty(self) -> bool:
+        """Whether there has never been an admin."""
+        return (
+            await self._database.read(lambda c: c.execute(select(func.count()).select_from(admins)).scalar_one()) == 0
+        )
+
     async def list(self, limit: int, after: str = "") -> Page[Admin]:
-        """Admin tokens in the order of their names, beginning behind `after`; revoked ones too."""
-        statement = select(admins).where(admins.c.name > after).order_by(admins.c.name)
+        """In the order of their names, beginning behind `after`; expired ones too, revoked ones not."""
+        statement = select(admins).where(admins.c.name > after, _IN_FORCE).order_by(admins.c.name)
         return await read_page(self._database, statement, limit, decode_admin)
 
+    async def get(self, name: str) -> Admin:
+        """Raises `BadRequest` (not_found), for a revoked one too."""
+        return await self._database.read(lambda connection: _get(connection, name))
+
+    async def count_active(self, now: float) -> int:
+        """How many of role admin are in force."""
+        statement = select(func.count()).where(_IN_FORCE, admins.c.role == "admin", _not_expired(now))
+        return await self._database.read(lambda connection: connection.execute(statement).scalar_one())
+
+    async def change(self, name: str, edit: Callable[[Admin], Admin]) -> Admin:
+        """Write what `edit` makes of the present one. Raises `BadRequest` (last_admin) as `revoke` does."""
+
+        def work(connection: Connection, version: int) -> Admin:
+            before = _get(connection, name)
+            after = edit(before)
+            connection.execute(
+                update(admins).where(admins.c.name == name).values(version=version, **encode_admin(after))
+            )
+            if _is_lasting(before) and connection.execute(_LASTING).scalar_one() == 0:
+                raise BadRequest("This is the last admin without an end.", code="last_admin")
+            return after
+
+        return await self._change(work, "admins")
+
+    async def rotate(self, name: str, token: str) -> Admin:
+        """A new token for the same name; the old one is refused from now on."""
+        hashed = hash_admin_token(self._keys, token)
+        return await self.change(name, lambda admin: replace(admin, token_hash=hashed))
+
     async def revoke(self, name: str) -> None:
-        """The token is refused from now on; its name stays taken. Raises `BadRequest` (not_found)."""
+        """The token is refused from now on; its name stays taken.
 
-        def work(connection: Connection, version: int) -> None:
-            statement = update(admins).where(admins.c.name == name).values(revoked=True, version=version)
-            if connection.execute(statement).rowcount == 0:
-                raise BadRequest("There is no admin token of this name.", code="not_found")
+        Raises `BadRequest` (last_admin) when nobody of role admin without an end would be left: the appliance would be
+        locked, at once or when the last of the others expires.
+        """
+        await self.change(name, lambda admin: replace(admin, revoked=True))
 
-        await self._change(work, "admins")
+
+def find_active_admin(connection: Connection, name: str, now: float) -> Admin | None:
+    """The holder of a token in force with this name, whatever its role."""
+    row = connection.execute(select(admins).where(admins.c.name == name, _IN_FORCE, _not_expired(now))).one_or_none()
+    return None if row is None else decode_admin(row)
+
+
+def _get(connection: Connection, name: str) -> Admin:
+    row = connection.execute(select(admins).where(admins.c.name == name, _IN_FORCE)).one_or_none()
+    if row is None:
+        raise BadRequest("There is no admin of this name.", code="not_found")
+    return decode_admin(row)
+
+
+def _not_expired(now: float) -> ColumnElement[bool]:
+    return or_(admins.c.expires_at.is_(None), admins.c.expires_at > now)
+
+
+def _is_lasting(admin: Admin) -> bool:
+    return admin.role == "admin" and admin.expires_at is None

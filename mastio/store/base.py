@@ -9,8 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-from mastio.exchange import Role
-
+AdminRole = Literal["admin", "operator", "auditor"]
 AgentStatus = Literal["active", "suspended", "revoked"]
 
 
@@ -43,13 +42,18 @@ class Agent:
 
 @dataclass(frozen=True, slots=True)
 class Admin:
-    """A named admin token. `token_hash` is HMAC-SHA256 (hex) of the token under the appliance's key `admin-tokens`."""
+    """A named admin token. `token_hash` is HMAC-SHA256 (hex) of the token under the appliance's key `admin-tokens`.
+
+    `created_by` is the admin who made it; None: the appliance itself.
+    """
 
     name: str
-    role: Role
+    role: AdminRole
     token_hash: str
     expires_at: float | None = None
     revoked: bool = False
+    created_at: float = 0.0
+    created_by: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

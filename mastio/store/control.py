@@ -3,7 +3,7 @@
     store.agents        list get update revoke reactivate renew revoked
     store.enrollments   request issue_with_token find get list approve reject
     store.tokens        create list delete hash
-    store.admins        add list revoke
+    store.admins        add list get change rotate revoke is_empty count_active
     store.api_keys      create list get revoke mark_used
     store.signing_keys  list ensure rotate
     store.providers     create list get replace change delete
@@ -102,7 +102,7 @@ async def bootstrap(store: ControlStore, data: Path, now: Callable[[], float] = 
     """
     await store.signing_keys.ensure("token", now())
     path = data / "secrets" / "admin-token"
-    if (await store.admins.list(1)).items:
+    if not await store.admins.is_empty():
         return path
     try:
         create_private(path, f"{new_admin_token()}\n".encode("ascii"))

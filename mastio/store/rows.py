@@ -69,7 +69,11 @@ def encode_agent(agent: Agent) -> dict[str, Any]:
 
 
 def decode_admin(row: Row[Any]) -> Admin:
-    return Admin(row.name, row.role, row.token_hash, row.expires_at, row.revoked)
+    return Admin(**{field.name: row._mapping[field.name] for field in fields(Admin)})
+
+
+def encode_admin(admin: Admin) -> dict[str, Any]:
+    return {field.name: getattr(admin, field.name) for field in fields(Admin)}
 
 
 def decode_enrollment(row: Row[Any], now: float) -> Enrollment:

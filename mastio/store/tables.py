@@ -160,6 +160,7 @@ admins = Table(
     Column("expires_at", Double),
     Column("revoked", Boolean, nullable=False),
     Column("created_at", Double, nullable=False),
+    Column("created_by", Text),
     _version(),
 )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable
 from dataclasses import replace
 from pathlib import Path
 
@@ -31,6 +32,14 @@ async def count(opened: Opened, table: str) -> int:
         return len(connection.execute(select(tables.metadata.tables[table])).all())
 
     return await opened.database.read(rows)
+
+
+async def code_or_none(call: Awaitable[object]) -> str | None:
+    try:
+        await call
+    except MastioError as error:
+        return error.code
+    return None
 
 
 async def code_of(call: object) -> str:
@@ -381,6 +390,59 @@ async def test_admin_tokens_are_found_by_their_keyed_hash(opened: Opened) -> Non
     await store.revoke("ops")
     assert opened.directory.admins[admin.token_hash].revoked
     assert await code_of(store.revoke("nobody")) == "not_found"
+
+
+async def test_a_revoked_admin_is_gone_and_its_name_stays_taken(opened: Opened) -> None:
+    store = opened.store.admins
+    assert await store.is_empty()
+    await store.add("a", "admin", "mastio_admin_a", NOW)
+    await store.add("b", "auditor", "mastio_admin_b", NOW, by="a")
+    assert not await store.is_empty()
+    shown = await store.get("b")
+    assert (shown.role, shown.created_at, shown.created_by, shown.expires_at) == ("auditor", NOW, "a", None)
+    await store.revoke("b")
+    for call in (store.get("b"), store.revoke("b"), store.rotate("b", "x"), store.change("b", lambda admin: admin)):
+        assert await code_of(call) == "not_found"
+    assert await code_of(store.add("b", "auditor", "mastio_admin_c", NOW)) == "conflict"
+    assert [admin.name for admin in (await store.list(10)).items] == ["a"]
+
+
+async def test_a_rotated_token_replaces_the_old_one(opened: Opened) -> None:
+    store, keys = opened.store.admins, FileKeys(opened.data)
+    await store.add("a", "admin", "mastio_admin_old", NOW)
+    await store.rotate("a", "mastio_admin_new")
+    assert hash_admin_token(keys, "mastio_admin_old") not in opened.directory.admins
+    assert opened.directory.admins[hash_admin_token(keys, "mastio_admin_new")].name == "a"
+
+
+async def test_the_last_admin_without_an_end_stays(opened: Opened) -> None:
+    store = opened.store.admins
+    await store.add("a", "admin", "mastio_admin_a", NOW)
+    await store.add("ending", "admin", "mastio_admin_b", NOW, NOW + DAY)
+    await store.add("ops", "operator", "mastio_admin_c", NOW)
+    assert await store.count_active(NOW) == 2 and await store.count_active(NOW + DAY) == 1
+    changes = [
+        store.revoke("a"),
+        store.change("a", lambda admin: replace(admin, role="operator")),
+        store.change("a", lambda admin: replace(admin, expires_at=NOW + 9 * DAY)),
+    ]
+    for call in changes:
+        assert await code_of(call) == "last_admin"
+    assert (await store.get("a")).role == "admin"  # all of it was undone
+    await store.revoke("ops")
+    await store.change("ending", lambda admin: replace(admin, expires_at=None))
+    await store.revoke("a")
+    assert await code_of(store.revoke("ending")) == "last_admin"
+
+
+async def test_of_two_admins_who_remove_each_other_one_stays(opened: Opened) -> None:
+    store = opened.store.admins
+    for name in ("a", "b"):
+        await store.add(name, "admin", f"mastio_admin_{name}", NOW)
+    async with open_store(opened.url, opened.data) as other:
+        removed = await asyncio.gather(code_or_none(store.revoke("a")), code_or_none(other.store.admins.revoke("b")))
+    assert sorted(map(str, removed)) == ["None", "last_admin"]
+    assert len((await store.list(10)).items) == 1
 
 
 # --- the whole ---------------------------------------------------------------------------------------------------

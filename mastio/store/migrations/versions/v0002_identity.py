@@ -1,4 +1,4 @@
-"""API keys, signing keys, holds, and what may be used only once."""
+"""API keys, signing keys, holds, what may be used only once, and who made an admin."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ def upgrade() -> None:
         for section in ("api_keys", "signing_keys"):
             batch.alter_column(section, server_default=None)
     op.add_column("certificates", sa.Column("issuer", sa.Text))
+    op.add_column("admins", sa.Column("created_by", sa.Text))
     _api_keys()
     _signing_keys()
     _holds()
@@ -34,6 +35,8 @@ def upgrade() -> None:
 def downgrade() -> None:
     for table in ("used", "holds", "signing_keys", "api_keys"):
         op.drop_table(table)
+    with op.batch_alter_table("admins") as batch:
+        batch.drop_column("created_by")
     with op.batch_alter_table("certificates") as batch:
         batch.drop_column("issuer")
     with op.batch_alter_table("revision") as batch:

@@ -1,0 +1,95 @@
+"""`mastio admins`: list, show, add, change, remove named admins, and give one a new token."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from mastio.cli.administer import add_verb, administer, item_path, pages, print_one, print_rows
+from mastio.client.enroll import send
+from mastio.pki.files import write_private
+
+ADMINS = "/v1/admin/admins"
+ROLES = ("admin", "operator", "auditor")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    verbs = parser.add_subparsers(dest="what", required=True, metavar="WHAT")
+    add_verb(verbs, "list", "list admins", show_list)
+    add_verb(verbs, "show", "show one admin", show_one).add_argument("name")
+    add = add_verb(verbs, "add", "add an admin, and print the token, which is shown once", add_admin)
+    add.add_argument("name")
+    add.add_argument("--role", required=True, choices=ROLES)
+    _add_token_to(add)
+    change = add_verb(verbs, "change", "change an admin's role or end", change_admin)
+    change.add_argument("name")
+    change.add_argument("--role", choices=ROLES)
+    for verb in (add, change):
+        end = verb.add_mutually_exclusive_group()
+        end.add_argument("--ttl", type=int, metavar="S", help="seconds that the token is good for (default: no end)")
+        end.add_argument("--expires-at", metavar="TIME", help="its end, as 2030-01-31T00:00:00Z")
+        if verb is change:
+            end.add_argument("--no-end", action="store_true", help="the token has no end any more")
+    rotate = add_verb(verbs, "rotate", "a new token for an admin; the old one is refused at once", rotate_admin)
+    rotate.add_argument("name")
+    _add_token_to(rotate)
+    add_verb(verbs, "remove", "refuse an admin's token; the name is never given again", remove).add_argument("name")
+
+
+def _add_token_to(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--token-to", type=Path, metavar="FILE", help="write the token there (0600) instead of printing it"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    return administer(args)
+
+
+def show_list(client: httpx.Client, args: argparse.Namespace) -> None:
+    print_rows(args, pages(client, ADMINS), ("name", "role", "expires_at", "created_at", "created_by"))
+
+
+def show_one(client: httpx.Client, args: argparse.Namespace) -> None:
+    print_one(args, send(client, "GET", item_path(ADMINS, args.name)))
+
+
+def add_admin(client: httpx.Client, args: argparse.Namespace) -> None:
+    body = {"name": args.name, "role": args.role, **_end(args)}
+    print_token(args, send(client, "POST", ADMINS, json=body))
+
+
+def change_admin(client: httpx.Client, args: argparse.Namespace) -> None:
+    body = {**({"role": args.role} if args.role else {}), **_end(args)}
+    if args.no_end:
+        body["expires_at"] = None
+    print_one(args, send(client, "PATCH", item_path(ADMINS, args.name), json=body))
+
+
+def rotate_admin(client: httpx.Client, args: argparse.Namespace) -> None:
+    print_token(args, send(client, "POST", item_path(ADMINS, args.name, "rotate")))
+
+
+def remove(client: httpx.Client, args: argparse.Namespace) -> None:
+    send(client, "DELETE", item_path(ADMINS, args.name))
+
+
+def _end(args: argparse.Namespace) -> dict[str, Any]:
+    if args.ttl is not None:
+        return {"ttl_seconds": args.ttl}
+    return {"expires_at": args.expires_at} if args.expires_at else {}
+
+
+def print_token(args: argparse.Namespace, made: dict[str, Any]) -> None:
+    """What was made. There is no second chance to see the token: it is printed where the file cannot be written."""
+    if args.token_to is not None:
+        try:
+            write_private(args.token_to, f"{made['token']}\n".encode("ascii"))
+            del made["token"]
+        except OSError:
+            print(f"mastio: {args.token_to} cannot be written, so the token is printed.", file=sys.stderr)
+    print_one(args, made)
