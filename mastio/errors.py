@@ -84,6 +84,9 @@ CODES: dict[str, Code] = {
     "upstream_unreachable": Code(502, "The provider cannot be reached; tell the operator if it stays so."),
     "upstream_forbidden_address": Code(502, "The provider's address is not allowed; an admin may add allow_addresses."),
     "upstream_timeout": Code(504, "The provider did not answer in time; try again later."),
+    # the shim on the agent's machine, before the appliance
+    "not_for_pages": Code(403, "Only programs of this machine may use the shim, at its loopback address."),
+    "appliance_unreachable": Code(502, "Check that the appliance runs and that this machine can reach it."),
     # the appliance itself
     "audit_unavailable": Code(503, "Nothing was done, because it could not be recorded; try again after Retry-After."),
     "overloaded": Code(503, "Try again after Retry-After."),

@@ -20,6 +20,8 @@ VERBS = {
     "edge": "render the edge's nginx configuration",
     "migrate": "bring the database up to this version's tables",
     "enroll": "enrol this machine as an agent",
+    "renew": "renew an agent's certificate",
+    "shim": "let unmodified clients of this machine be the agent",
     "call": "make one signed call",
     "chat": "make one chat completion",
     "agents": "list, show, suspend, revoke, reactivate agents; their API keys",

@@ -7,7 +7,7 @@ import json
 import sys
 from pathlib import Path
 
-from mastio.client.call import open_client
+from mastio.client.call import open_client, warn_if_due
 from mastio.client.identity import Identity
 from mastio.errors import ConfigurationError
 
@@ -25,6 +25,7 @@ def run(args: argparse.Namespace) -> int:
     if not args.path.startswith("/"):
         raise ConfigurationError("PATH must begin with a slash.", "For example: mastio call … GET /v1/models")
     identity = Identity.load(args.identity)
+    warn_if_due(identity)
     content, headers = _read_body(args)
     with (
         open_client(identity) as client,

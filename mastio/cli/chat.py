@@ -8,7 +8,7 @@ from pathlib import Path
 
 import httpx
 
-from mastio.client.call import chat
+from mastio.client.call import chat, warn_if_due
 from mastio.client.identity import Identity
 
 
@@ -21,8 +21,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     receipt = None
+    identity = Identity.load(args.identity)
+    warn_if_due(identity)
     try:
-        for piece, response in chat(Identity.load(args.identity), args.model, args.text, stream=args.stream):
+        for piece, response in chat(identity, args.model, args.text, stream=args.stream):
             print(piece, end="", flush=True)
             receipt = response.headers.get("mastio-receipt")
     except httpx.HTTPStatusError as error:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import gc
-import signal
 import socket
 import sys
 from collections.abc import Iterator
@@ -19,6 +18,7 @@ import uvicorn
 
 from mastio.errors import ConfigurationError
 from mastio.protocol import JoiningProtocol
+from mastio.serving import Server, tcp_url
 from mastio.stubs.llm import Settings, StubProvider, parse_duration
 
 KEEP_ALIVE_SECONDS = 120
@@ -131,33 +131,6 @@ def remove_stale_socket(path: Path) -> None:
     path.unlink()
 
 
-def tcp_url(listener: socket.socket) -> str:
-    host, port = listener.getsockname()[:2]
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-
-
-class StubServer(uvicorn.Server):
-    """Says where it listens once it does, and ends normally on a signal instead of raising it again."""
-
-    def __init__(self, config: uvicorn.Config, addresses: list[str]) -> None:
-        super().__init__(config)
-        self._addresses = addresses
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        print(f"stub-llm listening on {' and '.join(self._addresses)}", file=sys.stderr, flush=True)
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        ours = (signal.SIGINT, signal.SIGTERM)
-        before = {number: signal.signal(number, self.handle_exit) for number in ours}
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
-
-
 def serve(provider: StubProvider, listeners: list[socket.socket], addresses: list[str]) -> None:
     config = uvicorn.Config(
         provider,
@@ -177,4 +150,5 @@ def serve(provider: StubProvider, listeners: list[socket.socket], addresses: lis
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
     gc.freeze()
-    StubServer(config, addresses).run(sockets=listeners)
+    said = f"stub-llm listening on {' and '.join(addresses)}"
+    Server(config, lambda: print(said, file=sys.stderr, flush=True)).run(sockets=listeners)

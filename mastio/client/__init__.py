@@ -1,6 +1,10 @@
-"""What an agent imports: its identity on disk, proofs, and `DPoPAuth` for httpx. Nothing of the appliance's own."""
+"""What an agent imports: its identity on disk, how an httpx client proves it, and how its certificate is renewed.
 
-from mastio.client.auth import DPoPAuth
+Nothing of the appliance's own.
+"""
+
+from mastio.client.auth import CertificateAuth, DPoPAuth, async_certificate_client, certificate_client
 from mastio.client.identity import Identity
+from mastio.client.renewal import renew
 
-__all__ = ["DPoPAuth", "Identity"]
+__all__ = ["CertificateAuth", "DPoPAuth", "Identity", "async_certificate_client", "certificate_client", "renew"]

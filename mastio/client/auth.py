@@ -1,120 +1,244 @@
-"""`DPoPAuth`: every request of an httpx client gets a bound token and a fresh proof.
+"""How an httpx client proves that it is the agent: by a bound token and a proof, or by the client certificate.
 
     client = httpx.Client(auth=DPoPAuth(Identity.load(Path("my-agent"))), verify=identity.tls(certificate=False))
+    client = certificate_client(Identity.load(Path("my-agent")))
 
-The token is fetched by client assertion when there is none or it is about to expire. `use_dpop_nonce` is answered
-once; the newest nonce of every reply is kept, so that a busy client is hardly ever challenged (RFC 9449 §8).
+Both remove every other credential, so that an SDK may be given whatever key it insists on. `DPoPAuth` fetches the
+token by client assertion when there is none or it is about to expire. `use_dpop_nonce` and `invalid_token` are each
+answered once; the newest nonce of every reply is kept, so that a busy client is hardly ever challenged (RFC 9449 §8).
 """
 
 from __future__ import annotations
 
+import ssl
 import threading
 import time
 from collections.abc import AsyncGenerator, Generator
+from contextlib import closing
+from typing import Any
 
+import anyio
 import httpx
 
+from mastio.client.credentials import SECRET_HEADERS, Token, TokenReplyError, read_challenge, read_token, token_form
 from mastio.client.identity import Identity
-from mastio.client.proofs import make_assertion, make_proof
+from mastio.client.proofs import Prover
 
-OTHERS = ("x-api-key", "x-goog-api-key", "api-key")
-"""Where SDKs put the key that they were made with; a second credential beside the token would be refused."""
+TIMEOUT = httpx.Timeout(30.0, read=900.0)
+"""For clients that are made here: a model may think for a quarter of an hour."""
 
-RENEW_BEFORE = 30.0
-"""Seconds before its end that a token is no longer used."""
+PATIENCE = 10.0
+"""Seconds that one caller waits for another's token at most; then it fetches one of its own."""
+
+LOOK_EVERY = 30.0
+"""Seconds between two looks whether the certificate on disk was renewed."""
 
 
 class TokenRefused(httpx.HTTPError):
-    """The token endpoint refused; `response` says why."""
+    """The token endpoint gave no token, for another reason than who asks: that is a 401, which callers get as it is."""
 
     def __init__(self, response: httpx.Response) -> None:
         super().__init__(f"The token endpoint answered {response.status_code}: {response.text[:300]}")
         self.response = response
 
 
+class ForeignURL(httpx.RequestError):
+    """The request is not for the identity's appliance: nobody else gets a proof that the agent signed."""
+
+
+class _Pause:
+    """Yielded by the flow instead of a request: look again in a moment."""
+
+
+_PAUSE = _Pause()
+_PAUSE_SECONDS = 0.002
+_Flow = Generator[httpx.Request | _Pause, httpx.Response | None, None]
+
+
 class DPoPAuth(httpx.Auth):
-    """For `httpx.Client` and `httpx.AsyncClient`; one object may serve several clients and threads."""
+    """For `httpx.Client` and `httpx.AsyncClient`; one object may serve several clients, threads and event loops."""
 
     def __init__(self, identity: Identity) -> None:
         self._identity = identity
-        self._lock = threading.Lock()
+        self._origin = _origin(httpx.URL(identity.base_url))
+        self._prover = Prover(identity.dpop_key)
         self._nonce: str | None = None
-        self._token: str | None = None
-        self._token_until = 0.0
+        self._token: Token | None = None
+        self._fetching = threading.Lock()
 
     def sync_auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
-        flow = self.auth_flow(request)
-        step = next(flow)
-        while True:
-            response = yield step
-            if step is not request:  # a token reply is read whole; the caller's own stays a stream
-                response.read()
-            try:
-                step = flow.send(response)
-            except StopIteration:
-                return
+        with closing(self._flow(request)) as flow:
+            step = next(flow, None)
+            while step is not None:
+                response = None
+                if isinstance(step, _Pause):
+                    time.sleep(_PAUSE_SECONDS)
+                else:
+                    response = yield step
+                    if step is not request:  # a token reply is read whole; the caller's own stays a stream
+                        response.read()
+                step = _send(flow, response)
 
     async def async_auth_flow(self, request: httpx.Request) -> AsyncGenerator[httpx.Request, httpx.Response]:
-        flow = self.auth_flow(request)
-        step = next(flow)
-        while True:
-            response = yield step
-            if step is not request:
-                await response.aread()
-            try:
-                step = flow.send(response)
-            except StopIteration:
-                return
+        with closing(self._flow(request)) as flow:
+            step = next(flow, None)
+            while step is not None:
+                response = None
+                if isinstance(step, _Pause):
+                    await anyio.sleep(_PAUSE_SECONDS)
+                else:
+                    response = yield step
+                    if step is not request:
+                        await response.aread()
+                step = _send(flow, response)
 
-    def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
-        if self._token is None or time.time() >= self._token_until:
-            yield from self._fetch_token()
-        response = yield self._sign(request)
-        self._remember(response)
-        if response.status_code == 401 and 'error="use_dpop_nonce"' in response.headers.get("www-authenticate", ""):
-            response = yield self._sign(request)
+    # --- what is sent, in which order ---------------------------------------------------------------------------------
+
+    def _flow(self, request: httpx.Request) -> _Flow:
+        if _origin(request.url) != self._origin:
+            raise ForeignURL(f"{request.url.host} is not the appliance of this identity.", request=request)
+        remove_secrets(request)
+        token = yield from self._get_token(None)
+        answered: set[str] = set()
+        while token is not None:
+            response = yield self._sign(request, token)
+            assert response is not None
             self._remember(response)
-        elif response.status_code == 401 and 'error="invalid_token"' in response.headers.get("www-authenticate", ""):
-            yield from self._fetch_token()  # it was revoked or its key was rotated: once, with a new one
-            self._remember((yield self._sign(request)))
+            wanted = read_challenge(response.status_code, response.headers.get("www-authenticate", ""))
+            if wanted is None or wanted in answered:
+                return
+            answered.add(wanted)
+            if wanted == "invalid_token":  # it was revoked or its key was rotated
+                token = yield from self._get_token(token)
 
-    def _fetch_token(self) -> Generator[httpx.Request, httpx.Response, None]:
+    def _get_token(self, bad: Token | None) -> Generator[httpx.Request | _Pause, httpx.Response | None, Token | None]:
+        """A token in force other than `bad`. Of many who want one at the same time, one fetches it.
+
+        None: the agent was refused (401). The flow ends then, so that this is what the caller sees, as an SDK expects.
+        """
+        held, deadline = False, time.monotonic() + PATIENCE
+        try:
+            while True:
+                token = self._token
+                if token is not None and token is not bad and time.time() < token.renew_at:
+                    return token
+                if held or time.monotonic() >= deadline:
+                    return (yield from self._fetch_token())
+                held = self._fetching.acquire(blocking=False)
+                if not held:
+                    yield _PAUSE
+        finally:
+            if held:
+                self._fetching.release()
+
+    def _fetch_token(self) -> Generator[httpx.Request | _Pause, httpx.Response | None, Token | None]:
         response = yield self._token_request()
+        assert response is not None
         self._remember(response)
         if response.status_code == 400:
             response = yield self._token_request()
+            assert response is not None
             self._remember(response)
+        if response.status_code == 401:
+            return None
         if response.status_code != 200:
             raise TokenRefused(response)
-        said = response.json()
-        with self._lock:
-            self._token = said["access_token"]
-            self._token_until = time.time() + said["expires_in"] - RENEW_BEFORE
+        try:
+            self._token = read_token(response.json(), time.time())
+        except (TokenReplyError, ValueError) as error:
+            raise TokenRefused(response) from error
+        return self._token
 
     def _token_request(self) -> httpx.Request:
-        identity = self._identity
+        identity, now = self._identity, time.time()
         url = f"{identity.base_url}/oauth/token"
-        form = {
-            "grant_type": "client_credentials",
-            "client_id": identity.name,
-            "client_assertion_type": "urn:ietf:params:oauth:client-assertion-type:jwt-bearer",
-            "client_assertion": make_assertion(identity.dpop_key, identity.name, identity.base_url, time.time()),
-        }
-        proof = make_proof(identity.dpop_key, "POST", url, time.time(), nonce=self._nonce)
+        proof = self._prover.prove("POST", url, now, self._nonce, None)
+        form = token_form(identity.dpop_key, identity.name, identity.base_url, now)
         return httpx.Request("POST", url, data=form, headers={"DPoP": proof})
 
-    def _sign(self, request: httpx.Request) -> httpx.Request:
-        url = f"{self._identity.base_url}{request.url.raw_path.decode('ascii')}"
-        key = self._identity.dpop_key
-        proof = make_proof(key, request.method, url, time.time(), nonce=self._nonce, token=self._token)
-        for name in OTHERS:
-            request.headers.pop(name, None)
-        request.headers["DPoP"] = proof
-        request.headers["Authorization"] = f"DPoP {self._token}"
+    def _sign(self, request: httpx.Request, token: Token) -> httpx.Request:
+        htu = self._identity.base_url + request.url.raw_path.partition(b"?")[0].decode("ascii")
+        request.headers["DPoP"] = self._prover.prove(request.method, htu, time.time(), self._nonce, token.ath)
+        request.headers["Authorization"] = f"DPoP {token.value}"
         return request
 
     def _remember(self, response: httpx.Response) -> None:
         nonce = response.headers.get("dpop-nonce")
         if nonce:
-            with self._lock:
-                self._nonce = nonce
+            self._nonce = nonce
+
+
+def _send(flow: _Flow, response: httpx.Response | None) -> httpx.Request | _Pause | None:
+    """The flow's next step; None at its end."""
+    try:
+        return flow.send(response)
+    except StopIteration:
+        return None
+
+
+class CertificateAuth(httpx.Auth):
+    """The client certificate is the credential: every other one is removed from each request.
+
+    `context` is the one that shows it (`Identity.tls`). When the certificate on disk is renewed, new connections show
+    the new one.
+    """
+
+    def __init__(self, identity: Identity, context: ssl.SSLContext | None = None) -> None:
+        self._identity = identity
+        self._context = context
+        self._shown = _stamp(identity)
+        self._look_at = time.monotonic() + LOOK_EVERY
+
+    def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
+        remove_secrets(request)
+        if self._context is not None and time.monotonic() >= self._look_at:
+            self._look_at = time.monotonic() + LOOK_EVERY
+            self._show_newest(self._context)
+        yield request
+
+    def _show_newest(self, context: ssl.SSLContext) -> None:
+        newest = _stamp(self._identity)
+        if newest is not None and newest != self._shown:
+            self._identity.show_certificate(context)
+            self._shown = newest
+
+
+def certificate_client(identity: Identity, **more: Any) -> httpx.Client:
+    """An httpx client that is the agent by its certificate alone; `more` goes to `httpx.Client`."""
+    return httpx.Client(**_certificate_options(identity, more))
+
+
+def async_certificate_client(identity: Identity, **more: Any) -> httpx.AsyncClient:
+    """As `certificate_client`, for asyncio."""
+    return httpx.AsyncClient(**_certificate_options(identity, more))
+
+
+def _certificate_options(identity: Identity, more: dict[str, Any]) -> dict[str, Any]:
+    context = identity.tls(certificate=True)
+    own = {
+        "base_url": identity.base_url,
+        "auth": CertificateAuth(identity, context),
+        "verify": context,
+        "timeout": TIMEOUT,
+        "trust_env": False,
+    }
+    return {**own, **more}
+
+
+def remove_secrets(request: httpx.Request) -> None:
+    """Take out what SDKs put in by themselves: a second credential beside the agent's own would be refused."""
+    for name in SECRET_HEADERS:
+        request.headers.pop(name, None)
+
+
+def _origin(url: httpx.URL) -> tuple[str, str, int | None]:
+    return url.scheme, url.host, url.port  # httpx drops a default port
+
+
+def _stamp(identity: Identity) -> tuple[int, int] | None:
+    """What changes when the certificate on disk does."""
+    try:
+        status = (identity.folder / "agent.crt").stat()
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_ino

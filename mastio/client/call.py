@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import json
+import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import httpx
 
-from mastio.client.auth import DPoPAuth, TokenRefused
+from mastio.client.auth import TIMEOUT, DPoPAuth, TokenRefused
 from mastio.client.identity import Identity
+from mastio.client.renewal import due
 from mastio.errors import ConfigurationError
 
-TIMEOUT = httpx.Timeout(30.0, read=900.0)
+
+def warn_if_due(identity: Identity) -> None:
+    """One line for who runs a command by hand: the shim renews by itself, single calls do not."""
+    if due(identity, time.time()):
+        print(
+            f"mastio: a third of the certificate's life or less is left: mastio renew --identity {identity.folder}",
+            file=sys.stderr,
+        )
 
 
 @contextmanager

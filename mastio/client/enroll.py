@@ -117,7 +117,7 @@ def send(client: httpx.Client, method: str, path: str, **more: Any) -> Any:
         return _document(reply)
     problem = _document(reply)
     known = problem if isinstance(problem, dict) else {}
-    detail = known.get("detail") or f"The appliance answered {reply.status_code}."
+    detail = known.get("detail") or known.get("error_description") or f"The appliance answered {reply.status_code}."
     if reply.status_code >= 500:
         raise ConfigurationError(str(detail), str(known.get("hint") or ""))
     raise Refused(f"{detail} {known.get('hint') or ''}".strip(), str(known.get("code") or ""))

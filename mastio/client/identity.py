@@ -1,6 +1,7 @@
 """An agent's identity on disk, as `mastio enroll` wrote it.
 
-Files: `agent.key agent.crt chain.pem dpop.jwk agent.json ca.crt`.
+Files: `agent.key agent.crt chain.pem dpop.jwk agent.json ca.crt`; after a renewal some of them are links
+(`mastio.client.folder`).
 """
 
 from __future__ import annotations
@@ -10,6 +11,9 @@ import ssl
 from dataclasses import dataclass
 from pathlib import Path
 
+from cryptography import x509
+
+from mastio.client.folder import find_pair
 from mastio.client.proofs import PrivateKey, parse_private_jwk
 from mastio.errors import ConfigurationError
 
@@ -38,5 +42,28 @@ class Identity:
         """A context that trusts the appliance's authority and, if asked, shows the agent's certificate."""
         context = ssl.create_default_context(cafile=str(self.ca_file))
         if certificate:
-            context.load_cert_chain(self.folder / "agent.crt", self.folder / "agent.key")
+            self.show_certificate(context)
         return context
+
+    def show_certificate(self, context: ssl.SSLContext) -> None:
+        """New connections of `context` show the certificate that is on disk now. Raises `ConfigurationError`."""
+        try:
+            try:
+                pair = find_pair(self.folder)
+                context.load_cert_chain(pair / "agent.crt", pair / "agent.key")
+            except FileNotFoundError:  # renewed, and the old pair removed, just now
+                pair = find_pair(self.folder)
+                context.load_cert_chain(pair / "agent.crt", pair / "agent.key")
+        except OSError as error:  # ssl.SSLError is one
+            raise ConfigurationError(
+                f"The certificate in {self.folder} cannot be used.", "Check agent.crt and agent.key, or enrol again."
+            ) from error
+
+    def leaf(self) -> x509.Certificate:
+        """The certificate that is on disk now. Raises `ConfigurationError`."""
+        try:
+            return x509.load_pem_x509_certificate((self.folder / "agent.crt").read_bytes())
+        except (OSError, ValueError) as error:
+            raise ConfigurationError(
+                f"The certificate in {self.folder} cannot be read.", "Check agent.crt, or enrol again."
+            ) from error

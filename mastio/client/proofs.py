@@ -61,17 +61,30 @@ def make_proof(
     key: PrivateKey, method: str, url: str, now: float, *, nonce: str | None = None, token: str | None = None
 ) -> str:
     """A DPoP proof for one request; `token` is the access token that goes with it, `nonce` the newest one given."""
-    claims: dict[str, Any] = {
-        "jti": secrets.token_urlsafe(16),
-        "htm": method,
-        "htu": target_uri(url),
-        "iat": int(now),
-    }
-    if token is not None:
-        claims["ath"] = encode_base64url(hashlib.sha256(token.encode("ascii")).digest())
-    if nonce is not None:
-        claims["nonce"] = nonce
-    return _compact(key, {"typ": "dpop+jwt", "jwk": encode_public_jwk(key.public_key())}, claims)
+    return Prover(key).prove(method, target_uri(url), now, nonce, None if token is None else hash_token(token))
+
+
+def hash_token(token: str) -> str:
+    """`ath`: base64url SHA-256 of the access token (RFC 9449 §4.2)."""
+    return encode_base64url(hashlib.sha256(token.encode("ascii")).digest())
+
+
+class Prover:
+    """Makes many proofs with one key: what is the same in all of them is encoded once."""
+
+    def __init__(self, key: PrivateKey) -> None:
+        self._key = key
+        header = {"typ": "dpop+jwt", "alg": _algorithm(key), "jwk": encode_public_jwk(key.public_key())}
+        self._header = encode_base64url(orjson.dumps(header))
+
+    def prove(self, method: str, htu: str, now: float, nonce: str | None, ath: str | None) -> str:
+        """A proof for one request. `htu` is the URL without its query, `ath` the `hash_token` of the access token."""
+        claims: dict[str, Any] = {"jti": secrets.token_urlsafe(16), "htm": method, "htu": htu, "iat": int(now)}
+        if ath is not None:
+            claims["ath"] = ath
+        if nonce is not None:
+            claims["nonce"] = nonce
+        return _sign_compact(self._key, f"{self._header}.{encode_base64url(orjson.dumps(claims))}")
 
 
 def make_assertion(key: PrivateKey, client_id: str, audience: str, now: float, seconds: int = 60) -> str:
@@ -126,10 +139,16 @@ def target_uri(url: str) -> str:
 
 def _compact(key: PrivateKey, header: Mapping[str, Any], claims: Mapping[str, Any]) -> str:
     """A compact JWS (RFC 7515 §3.1)."""
-    algorithm = "EdDSA" if isinstance(key, ed25519.Ed25519PrivateKey) else "ES256"
-    parts = ({"alg": algorithm, **header}, claims)
-    signing_input = ".".join(encode_base64url(orjson.dumps(part)) for part in parts)
+    parts = ({"alg": _algorithm(key), **header}, claims)
+    return _sign_compact(key, ".".join(encode_base64url(orjson.dumps(part)) for part in parts))
+
+
+def _sign_compact(key: PrivateKey, signing_input: str) -> str:
     return f"{signing_input}.{encode_base64url(_sign(key, signing_input.encode('ascii')))}"
+
+
+def _algorithm(key: PrivateKey) -> str:
+    return "EdDSA" if isinstance(key, ed25519.Ed25519PrivateKey) else "ES256"
 
 
 def _sign(key: PrivateKey, message: bytes) -> bytes:

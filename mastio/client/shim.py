@@ -1,0 +1,367 @@
+"""`mastio shim`: a plain-HTTP door on this machine's loopback, behind which every caller is the agent.
+
+    caller ── HTTP ─▶ judged (`doorway`) ─▶ its credentials out, token and proof in (`keeper`) ── TLS ─▶ appliance
+           ◀──────────────────────── status, headers, every piece as it arrives ────────────────────────
+
+A body up to `KEPT` bytes is kept until the reply has begun, so that a challenge (RFC 9449 §8) or a token that is not
+good any more is answered by asking again, unseen. A longer one is streamed, after making sure of the nonce.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import uvicorn
+import uvloop
+
+from mastio.client.credentials import read_challenge
+from mastio.client.doorway import (
+    NotForYou,
+    build_head,
+    declared_length,
+    encode_error,
+    forward,
+    give_back,
+    host_names,
+    is_plain_target,
+    verify_caller,
+)
+from mastio.client.enroll import Refused
+from mastio.client.identity import Identity
+from mastio.client.keeper import Grant, Keeper, NoToken, read_header
+from mastio.client.renewal import due, renew_if_due
+from mastio.client.transport import BrokenOff, Connection, Pool, RawHeaders, Unreachable
+from mastio.errors import ConfigurationError
+from mastio.protocol import JoiningProtocol
+from mastio.serving import Server, tcp_url
+from mastio.wire import ASGIMessage, ClientGone, HangUp, Receive, Send, send_body, send_response, send_start
+
+KEPT = 1024 * 1024
+"""Bytes of a body that are kept for asking again."""
+
+KEEP_ALIVE = 120
+"""Seconds that an idle caller's connection is kept: longer than an SDK's own pool keeps it."""
+
+DRAIN = 10
+"""Seconds that open exchanges have to end after SIGTERM."""
+
+LOOK_EVERY = 60.0
+"""Seconds between two looks whether the certificate is due."""
+
+BACKLOG = 1024
+_SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One request of a caller, judged. `headers` are those that the appliance gets; `length` as declared."""
+
+    method: str
+    path: str
+    target: bytes
+    headers: RawHeaders
+    length: int | None
+
+
+def read_call(scope: Any, hosts: frozenset[bytes]) -> Call:
+    """Raises `NotForYou`."""
+    headers = scope["headers"]
+    verify_caller(headers, hosts)
+    path, query = scope["raw_path"], scope["query_string"]
+    target = path + b"?" + query if query else path
+    if not is_plain_target(target):
+        raise NotForYou("The path has characters in it that must be encoded.", "bad_request")
+    return Call(scope["method"], path.decode("ascii"), target, forward(headers), declared_length(headers))
+
+
+class Shim:
+    """The ASGI application. `hosts` are the values of `Host` that it answers to."""
+
+    def __init__(self, pool: Pool, keeper: Keeper, hosts: frozenset[bytes]) -> None:
+        self._pool = pool
+        self._keeper = keeper
+        self._hosts = hosts
+
+    async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        answer = Answer(send)
+        try:
+            call = read_call(scope, self._hosts)
+            await self._carry(call, receive, answer)
+        except ClientGone:
+            return
+        except NotForYou as error:
+            await answer.refuse(scope["raw_path"], error.code, str(error))
+        except NoToken as error:
+            code = "invalid_client" if error.refused else "appliance_unreachable"
+            await answer.refuse(scope["raw_path"], code, f"The appliance gave no access token: {error}")
+        except Unreachable as error:
+            await answer.refuse(scope["raw_path"], "appliance_unreachable", f"No connection to the appliance: {error}.")
+        except BrokenOff as error:
+            await answer.refuse(scope["raw_path"], "appliance_unreachable", str(error))
+
+    async def _carry(self, call: Call, receive: Receive, answer: Answer) -> None:
+        body, whole = await read_start(receive, call.length)
+        if not whole:
+            await self._carry_long(call, body, receive, answer)
+            return
+        watch = HangUp(receive)
+        try:
+            connection = await self._ask(call, body)
+            try:
+                await answer.give(connection)
+            finally:
+                self._pool.give_back(connection)
+        except asyncio.CancelledError:
+            if not watch.happened:
+                raise
+        finally:
+            watch.stop()
+
+    # --- a body that is kept ------------------------------------------------------------------------------------------
+
+    async def _ask(self, call: Call, body: bytes) -> Connection:
+        """A connection on which the reply has begun, the caller's to give back. Challenges are answered once each."""
+        framing = [(b"content-length", b"%d" % len(body))] if body or call.length is not None else []
+        grant = await self._keeper.grant()
+        answered: set[str] = set()
+        while True:
+            connection = await self._send(call, grant, framing, body)
+            try:
+                grant.remember(connection.headers)
+                wanted = self._wanted(connection)
+                if wanted is None or wanted in answered:
+                    return connection
+                while await connection.read():
+                    pass
+            except BaseException:
+                connection.abort()
+                raise
+            self._pool.give_back(connection)
+            answered.add(wanted)
+            if wanted == "invalid_token":
+                grant = await self._keeper.grant(bad=grant)
+
+    async def _send(self, call: Call, grant: Grant, framing: RawHeaders, body: bytes) -> Connection:
+        """Once more where a kept connection turned out to be dead and asking twice does no harm (RFC 9110 §9.2.2)."""
+        while True:
+            connection = await self._pool.take()
+            signed = self._keeper.sign(grant, call.method, call.path)
+            head = build_head(call.method, call.target, [*signed, *call.headers, *framing])
+            try:
+                connection.start(head + body, head_only=call.method == "HEAD")
+                await connection.read_head()
+            except BrokenOff as error:
+                connection.abort()
+                if error.begun or not connection.used or call.method not in _SAFE:
+                    raise
+            except asyncio.CancelledError:
+                connection.abort()
+                raise
+            else:
+                return connection
+
+    def _wanted(self, connection: Connection) -> str | None:
+        if connection.status != 401:
+            return None
+        return read_challenge(connection.status, read_header(connection.headers, b"www-authenticate"))
+
+    # --- a body that is streamed --------------------------------------------------------------------------------------
+
+    async def _carry_long(self, call: Call, first: bytes, receive: Receive, answer: Answer) -> None:
+        grant = await self._keeper.grant()
+        await self._keeper.freshen(grant)
+        chunked = call.length is None
+        framing = (b"transfer-encoding", b"chunked") if chunked else (b"content-length", b"%d" % (call.length or 0))
+        connection = await self._pool.take()
+        signed = self._keeper.sign(grant, call.method, call.path)
+        head = build_head(call.method, call.target, [*signed, *call.headers, framing])
+        connection.start(head + encode_piece(first, chunked), head_only=False)
+        body = LongBody(receive, connection, chunked)
+        watch = HangUp(body.send)
+        try:
+            await connection.read_head()
+            grant.remember(connection.headers)
+            await answer.give(connection)
+        except asyncio.CancelledError:
+            if not watch.happened:
+                raise
+        finally:
+            watch.stop()
+            if body.sent:
+                self._pool.give_back(connection)
+            else:  # the reply came before the end of the body: what is left of the request must not become another
+                connection.abort()
+
+
+class LongBody:
+    """The rest of a body that is not kept. `sent`: the appliance has all of it."""
+
+    def __init__(self, receive: Receive, connection: Connection, chunked: bool) -> None:
+        self._receive = receive
+        self._connection = connection
+        self._chunked = chunked
+        self.sent = False
+
+    async def send(self) -> ASGIMessage:
+        """Pass it on as fast as the appliance takes it; then wait. Ends when the caller has gone."""
+        wanted = True
+        while (message := await self._receive())["type"] == "http.request":
+            if not wanted:
+                continue
+            last = not message.get("more_body", False)
+            try:
+                await self._connection.write(encode_piece(message.get("body", b""), self._chunked, last=last))
+            except BrokenOff:
+                wanted = False  # whoever reads the reply learns it too; the caller may go on sending meanwhile
+            self.sent = last and wanted
+        return message
+
+
+class Answer:
+    """What the caller gets."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self._begun = False
+
+    async def give(self, connection: Connection) -> None:
+        """Status, headers, and every piece as it arrives. Raises `BrokenOff`."""
+        await self._start(connection.status, give_back(connection.headers))
+        while True:
+            piece = await connection.read()
+            more = not connection.at_end
+            await send_body(self._send, piece, more=more)
+            if not more:
+                return
+
+    async def refuse(self, path: bytes, code: str, message: str) -> None:
+        """An error of the shim's own. Once a reply has begun, it is left unfinished instead: the server cuts it off."""
+        if self._begun:
+            return
+        status, body = encode_error(path, code, message)
+        headers = [(b"content-type", b"application/json"), (b"cache-control", b"no-store")]
+        self._begun = True
+        await send_response(self._send, status, headers, body)
+
+    async def _start(self, status: int, headers: RawHeaders) -> None:
+        self._begun = True
+        await send_start(self._send, status, headers)
+
+
+async def read_start(receive: Receive, declared: int | None) -> tuple[bytes, bool]:
+    """The body, or about `KEPT` bytes of it, and whether that is all. Raises `ClientGone`."""
+    pieces: list[bytes] = []
+    size, more = 0, True
+    while more:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ClientGone
+        pieces.append(message.get("body", b""))
+        size += len(pieces[-1])
+        more = message.get("more_body", False)
+        if more and (size > KEPT or (declared or 0) > KEPT):
+            break
+    return pieces[0] if len(pieces) == 1 else b"".join(pieces), not more
+
+
+def encode_piece(data: bytes, chunked: bool, *, last: bool = False) -> bytes:
+    """A piece of a body as it travels (RFC 9112 §7.1)."""
+    if not chunked:
+        return data
+    return (b"%x\r\n%b\r\n" % (len(data), data) if data else b"") + (b"0\r\n\r\n" if last else b"")
+
+
+# --- the process ------------------------------------------------------------------------------------------------------
+
+
+def run(identity: Identity, address: str, port: int, say: Say) -> None:
+    """Serve until SIGTERM or SIGINT. Raises `ConfigurationError` when the address cannot be had."""
+    with open_listener(address, port) as listener:
+        uvloop.run(serve(identity, listener, say))
+
+
+async def serve(identity: Identity, listener: socket.socket, say: Say) -> None:
+    address, port = listener.getsockname()[:2]
+    pool = Pool(identity.base_url, identity.tls(certificate=False))
+    keeper = Keeper(identity, pool, say)
+    config = uvicorn.Config(
+        Shim(pool, keeper, host_names(address, port)),
+        interface="asgi3",
+        http=JoiningProtocol,
+        ws="none",
+        lifespan="off",
+        access_log=False,
+        log_config=None,
+        log_level="critical",
+        proxy_headers=False,
+        server_header=False,
+        date_header=False,
+        backlog=BACKLOG,
+        timeout_keep_alive=KEEP_ALIVE,
+        timeout_graceful_shutdown=DRAIN,
+    )
+    beside = [asyncio.create_task(warm_up(keeper, say)), asyncio.create_task(keep_renewed(identity, say))]
+    try:
+        await Server(config, lambda: say(introduce(identity, tcp_url(listener)))).serve([listener])
+    finally:
+        for task in beside:
+            task.cancel()
+        keeper.close()
+        pool.close()
+
+
+def open_listener(address: str, port: int) -> socket.socket:
+    """Raises `ConfigurationError`."""
+    listener = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((address, port))
+        listener.listen(BACKLOG)
+    except OSError as error:
+        listener.close()
+        raise ConfigurationError(
+            f"The shim cannot listen on {address} port {port}: {error.strerror}.", "Choose another port; 0 picks one."
+        ) from error
+    return listener
+
+
+def introduce(identity: Identity, url: str) -> str:
+    """Where it listens, and what to tell the software that is to use it."""
+    return "\n".join(
+        (
+            f"{url} is the agent {identity.name} of {identity.base_url}",
+            f"  export OPENAI_BASE_URL={url}/v1 OPENAI_API_KEY=shim",
+            f"  export ANTHROPIC_BASE_URL={url} ANTHROPIC_AUTH_TOKEN=shim",
+            f"  export GOOGLE_GEMINI_BASE_URL={url} GEMINI_API_KEY=shim",
+        )
+    )
+
+
+async def warm_up(keeper: Keeper, say: Say) -> None:
+    """A token before the first caller comes, and a word to the operator where there is none to be had."""
+    try:
+        await keeper.grant()
+    except (NoToken, Unreachable, BrokenOff) as error:
+        say(f"no access token yet: {error}")
+
+
+async def keep_renewed(identity: Identity, say: Say) -> None:
+    """Renew the certificate when it is due, for as long as the shim runs. What fails is said, and tried again."""
+    while True:
+        try:
+            if due(identity, time.time()) and await asyncio.to_thread(renew_if_due, identity):
+                say("the certificate was renewed")
+        except Refused as error:
+            say(f"the certificate could not be renewed: {error.message}")
+        except ConfigurationError as error:
+            say(f"the certificate could not be renewed: {error.message}")
+        await asyncio.sleep(LOOK_EVERY)
