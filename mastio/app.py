@@ -38,6 +38,8 @@ from mastio.store.once import Once
 from mastio.target import parse_base_url
 from mastio.telemetry import Telemetry
 from mastio.upstream import Pools
+from mastio.whoami import KIND as SELF
+from mastio.whoami import Whoami, read_self
 from mastio.wire import Receive, Send, send_response
 
 MAX_HEADERS = 107
@@ -167,7 +169,7 @@ async def open_app(data: Path, slot: int, config: Path | None = None) -> AsyncIt
     operating = Operating(plan.routes, telemetry, administration.openapi)
     try:
         async with open_plugins(plan.active, services) as opened:
-            core = _core_hooks(administration, operating, settings)
+            core = _core_hooks(administration, operating, Whoami(directory), settings)
             pipeline = Pipeline(
                 plan.routes, [("core", core), *opened], services, telemetry, settings.server.max_in_flight
             )
@@ -195,13 +197,13 @@ def node_name(data: Path) -> str:
         raise ConfigurationError("The data folder has no node name.", "Run ./deploy.sh up.") from error
 
 
-def _core_hooks(administration: Any, operating: Operating, settings: Settings) -> Hooks:
+def _core_hooks(administration: Any, operating: Operating, whoami: Whoami, settings: Settings) -> Hooks:
     public = parse_base_url(settings.server.public_url)
     door = InProcess(administration, (public.host, public.port))
     kinds = {route.kind for route in CONTROL_ROUTES}
     return Hooks(
-        read={**dict.fromkeys(kinds, read_control), **operating.reads()},
-        dispatch={**dict.fromkeys(kinds, door.dispatch), **operating.dispatches()},
+        read={**dict.fromkeys(kinds, read_control), **operating.reads(), SELF: read_self},
+        dispatch={**dict.fromkeys(kinds, door.dispatch), **operating.dispatches(), SELF: whoami.dispatch},
     )
 
 

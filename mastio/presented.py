@@ -12,6 +12,7 @@ import hashlib
 import hmac
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 from mastio.errors import AuthenticationError
@@ -58,9 +59,13 @@ def parse_presented(headers: Iterable[tuple[bytes, bytes]]) -> Presented | None:
     None: there is none, only the word `certificate`, or a password (`Basic`), which is for the route that wants one.
     Raises `AuthenticationError`: ambiguous_credential, or invalid_token for what cannot be a secret of anybody.
     """
-    found = [pair for pair in headers if pair[0] in HEADERS]
-    if not found:
-        return None
+    found = tuple(pair for pair in headers if pair[0] in HEADERS)
+    return _judge(found) if found else None
+
+
+@lru_cache(maxsize=4096)
+def _judge(found: tuple[tuple[bytes, bytes], ...]) -> Presented | None:
+    """Remembered, because every plugin of an exchange asks, and a caller sends the same token for minutes."""
     names = frozenset(name for name, _ in found)
     if len(names) < len(found):
         raise AuthenticationError("A header that holds a credential came twice.", code="ambiguous_credential")

@@ -12,6 +12,7 @@ from mastio.errors import BadRequest, ConfigurationError
 from mastio.exchange import OPEN, Role, Route
 
 OPERATOR: frozenset[Role] = frozenset({"operator"})
+AGENT: frozenset[Role] = frozenset({"agent"})
 
 CORE: tuple[Route, ...] = (
     Route("/health", ("GET", "HEAD"), OPEN, "probe.health", "The appliance answers", recorded="none", limit=0),
@@ -28,6 +29,7 @@ CORE: tuple[Route, ...] = (
     Route("/metrics", ("GET",), OPERATOR, "operate.metrics", "Prometheus metrics"),
     Route("/openapi.json", ("GET",), OPERATOR, "operate.openapi", "This surface as OpenAPI"),
     Route("/docs", ("GET",), OPERATOR, "operate.docs", "This surface as a page"),
+    Route("/v1/agents/self", ("GET",), AGENT, "agent.self", "The caller's own identity"),
 )
 
 _PARAMETER = re.compile(r"\{([a-z_]+)(\.\.\.)?\}")

@@ -8,8 +8,8 @@ from fastapi import Body, Query
 
 from mastio.control.context import Caller, Context
 from mastio.control.endpoints import Endpoint, Endpoints
-from mastio.control.issuing import get_agent, renew
-from mastio.control.models import AgentAnswer, AgentPatch, CsrBody, Page, Reason, Renewed, SelfAnswer, encode_time
+from mastio.control.issuing import renew
+from mastio.control.models import AgentAnswer, AgentPatch, CsrBody, Page, Reason, Renewed, encode_time
 from mastio.control.paging import PagingQuery, answer_page
 from mastio.store.agents import AgentChanges
 from mastio.store.base import Agent, AgentStatus
@@ -18,22 +18,21 @@ ReasonBody = Annotated[Reason | None, Body()]
 
 
 class AgentsRouter:
-    """`/v1/admin/agents`, where `{id}` is the agent's name, and `/v1/agents/self`."""
+    """`/v1/admin/agents`, where `{id}` is the agent's name, and `/v1/agents/self/renew`."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
         self._agents = context.store.agents
 
     def endpoints(self) -> Endpoints:
-        admin, mine = "/v1/admin/agents", "/v1/agents/self"
+        admin = "/v1/admin/agents"
         return {
             ("GET", admin): Endpoint(self.list_agents),
             ("GET", admin + "/{id}"): Endpoint(self.read_agent),
             ("PATCH", admin + "/{id}"): Endpoint(self.change_agent),
             ("POST", admin + "/{id}/revoke"): Endpoint(self.revoke),
             ("POST", admin + "/{id}/reactivate"): Endpoint(self.reactivate),
-            ("GET", mine): Endpoint(self.read_self),
-            ("POST", mine + "/renew"): Endpoint(self.renew_self),
+            ("POST", "/v1/agents/self/renew"): Endpoint(self.renew_self),
         }
 
     async def list_agents(
@@ -65,18 +64,6 @@ class AgentsRouter:
     async def reactivate(self, id: str, body: ReasonBody = None) -> AgentAnswer:
         """Undoes a suspension or a revocation; the agent's current certificate is good again."""
         return answer_agent(await self._agents.reactivate(id, body.reason if body else None, self._context.now()))
-
-    async def read_self(self, caller: Caller) -> SelfAnswer:
-        """Who the caller is, and how it was proven."""
-        agent = await get_agent(self._context, caller.name)
-        return SelfAnswer(
-            name=agent.name,
-            spiffe_id=agent.spiffe_id,
-            status=agent.status,
-            groups=sorted(agent.groups),
-            not_after=encode_time(agent.not_after),
-            credential=caller.credential,
-        )
 
     async def renew_self(self, body: CsrBody, caller: Caller) -> Renewed:
         """A new leaf for a new request. The old one stays good for the grace period at most."""

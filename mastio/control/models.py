@@ -184,15 +184,6 @@ class Renewed(Answer):
     previous_until: datetime
 
 
-class SelfAnswer(Answer):
-    name: str
-    spiffe_id: str
-    status: str
-    groups: list[str]
-    not_after: datetime
-    credential: Mapping[str, str]
-
-
 # --- administration -----------------------------------------------------------------------------------------------
 
 

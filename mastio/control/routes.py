@@ -29,7 +29,6 @@ ROUTES: tuple[Route, ...] = (
     ),
     Route("/.well-known/est/simpleenroll", ("POST",), OPEN, "enrollment.request", "Enrol with a token (RFC 7030 §4.2)"),
     Route("/.well-known/est/simplereenroll", ("POST",), AGENT, "agent.renew", "A new leaf (RFC 7030 §4.2.2)"),
-    Route("/v1/agents/self", ("GET",), AGENT, "agent.self", "The caller's own identity"),
     Route("/v1/agents/self/renew", ("POST",), AGENT, "agent.renew", "A new leaf for a new request"),
     Route("/v1/admin/enrollments", ("GET",), OPERATOR, "admin.enrollments", "List enrolment requests"),
     Route("/v1/admin/enrollments/{id}", ("GET",), OPERATOR, "admin.enrollments", "Read an enrolment request"),

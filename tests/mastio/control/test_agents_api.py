@@ -140,20 +140,6 @@ async def test_revocation_shows_in_the_list_and_can_be_undone(world: World) -> N
     assert (await world.call("POST", f"{AGENTS}/nobody/revoke")).status_code == 404
 
 
-async def test_an_agent_sees_itself(world: World) -> None:
-    await enrolled(world, "alice")
-    credential = {"type": "certificate", "x5t#S256": "abc"}
-    shown = (await world.call("GET", "/v1/agents/self", principal=agent("alice", **credential))).json()
-    assert shown == {
-        "name": "alice",
-        "spiffe_id": f"spiffe://{TRUST_DOMAIN}/agent/alice",
-        "status": "active",
-        "groups": [],
-        "not_after": "2027-01-16T08:00:00Z",
-        "credential": credential,
-    }
-
-
 async def test_renewal(world: World) -> None:
     dpop = encode_public_jwk(ed25519.Ed25519PrivateKey.generate().public_key())
     await world.enrol("alice", token=await world.token(), dpop_jwk=dpop)
