@@ -3,7 +3,7 @@
     caller ── HTTP ─▶ judged (`doorway`) ─▶ its credentials out, token and proof in (`keeper`) ── TLS ─▶ appliance
            ◀──────────────────────── status, headers, every piece as it arrives ────────────────────────
 
-A body up to `KEPT` bytes is kept until the reply has begun, so that a challenge (RFC 9449 §8) or a token that is not
+A body up to 1 MiB is kept until the reply has begun, so that a challenge (RFC 9449 §8) or a token that is not
 good any more is answered by asking again, unseen. A longer one is streamed, after making sure of the nonce.
 """
 
@@ -19,14 +19,13 @@ from typing import Any
 import uvicorn
 import uvloop
 
+from mastio.client.caller import Answer, HangUp, LongBody, encode_piece, read_start
 from mastio.client.credentials import read_challenge
 from mastio.client.doorway import (
     NotForYou,
     build_head,
     declared_length,
-    encode_error,
     forward,
-    give_back,
     host_names,
     is_plain_target,
     verify_caller,
@@ -39,10 +38,7 @@ from mastio.client.transport import BrokenOff, Connection, Pool, RawHeaders, Unr
 from mastio.errors import ConfigurationError
 from mastio.protocol import JoiningProtocol
 from mastio.serving import Server, tcp_url
-from mastio.wire import ASGIMessage, ClientGone, HangUp, Receive, Send, send_body, send_response, send_start
-
-KEPT = 1024 * 1024
-"""Bytes of a body that are kept for asking again."""
+from mastio.wire import ClientGone, Receive, Send
 
 KEEP_ALIVE = 120
 """Seconds that an idle caller's connection is kept: longer than an SDK's own pool keeps it."""
@@ -113,7 +109,7 @@ class Shim:
         if not whole:
             await self._carry_long(call, body, receive, answer)
             return
-        watch = HangUp(receive)
+        hang_up = HangUp(receive)
         try:
             connection = await self._ask(call, body)
             try:
@@ -121,10 +117,10 @@ class Shim:
             finally:
                 self._pool.give_back(connection)
         except asyncio.CancelledError:
-            if not watch.happened:
+            if not hang_up.happened:
                 raise
         finally:
-            watch.stop()
+            hang_up.stop()
 
     # --- a body that is kept ------------------------------------------------------------------------------------------
 
@@ -135,17 +131,15 @@ class Shim:
         answered: set[str] = set()
         while True:
             connection = await self._send(call, grant, framing, body)
+            grant.remember(connection.headers)
+            wanted = self._wanted(connection)
+            if wanted is None or wanted in answered:
+                return connection
             try:
-                grant.remember(connection.headers)
-                wanted = self._wanted(connection)
-                if wanted is None or wanted in answered:
-                    return connection
                 while await connection.read():
                     pass
-            except BaseException:
-                connection.abort()
-                raise
-            self._pool.give_back(connection)
+            finally:
+                self._pool.give_back(connection)  # which closes it where the reply was not read to its end
             answered.add(wanted)
             if wanted == "invalid_token":
                 grant = await self._keeper.grant(bad=grant)
@@ -186,98 +180,20 @@ class Shim:
         head = build_head(call.method, call.target, [*signed, *call.headers, framing])
         connection.start(head + encode_piece(first, chunked), head_only=False)
         body = LongBody(receive, connection, chunked)
-        watch = HangUp(body.send)
+        hang_up = HangUp(body.send)
         try:
             await connection.read_head()
             grant.remember(connection.headers)
             await answer.give(connection)
         except asyncio.CancelledError:
-            if not watch.happened:
+            if not hang_up.happened:
                 raise
         finally:
-            watch.stop()
+            hang_up.stop()
             if body.sent:
                 self._pool.give_back(connection)
             else:  # the reply came before the end of the body: what is left of the request must not become another
                 connection.abort()
-
-
-class LongBody:
-    """The rest of a body that is not kept. `sent`: the appliance has all of it."""
-
-    def __init__(self, receive: Receive, connection: Connection, chunked: bool) -> None:
-        self._receive = receive
-        self._connection = connection
-        self._chunked = chunked
-        self.sent = False
-
-    async def send(self) -> ASGIMessage:
-        """Pass it on as fast as the appliance takes it; then wait. Ends when the caller has gone."""
-        wanted = True
-        while (message := await self._receive())["type"] == "http.request":
-            if not wanted:
-                continue
-            last = not message.get("more_body", False)
-            try:
-                await self._connection.write(encode_piece(message.get("body", b""), self._chunked, last=last))
-            except BrokenOff:
-                wanted = False  # whoever reads the reply learns it too; the caller may go on sending meanwhile
-            self.sent = last and wanted
-        return message
-
-
-class Answer:
-    """What the caller gets."""
-
-    def __init__(self, send: Send) -> None:
-        self._send = send
-        self._begun = False
-
-    async def give(self, connection: Connection) -> None:
-        """Status, headers, and every piece as it arrives. Raises `BrokenOff`."""
-        await self._start(connection.status, give_back(connection.headers))
-        while True:
-            piece = await connection.read()
-            more = not connection.at_end
-            await send_body(self._send, piece, more=more)
-            if not more:
-                return
-
-    async def refuse(self, path: bytes, code: str, message: str) -> None:
-        """An error of the shim's own. Once a reply has begun, it is left unfinished instead: the server cuts it off."""
-        if self._begun:
-            return
-        status, body = encode_error(path, code, message)
-        headers = [(b"content-type", b"application/json"), (b"cache-control", b"no-store")]
-        self._begun = True
-        await send_response(self._send, status, headers, body)
-
-    async def _start(self, status: int, headers: RawHeaders) -> None:
-        self._begun = True
-        await send_start(self._send, status, headers)
-
-
-async def read_start(receive: Receive, declared: int | None) -> tuple[bytes, bool]:
-    """The body, or about `KEPT` bytes of it, and whether that is all. Raises `ClientGone`."""
-    pieces: list[bytes] = []
-    size, more = 0, True
-    while more:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise ClientGone
-        pieces.append(message.get("body", b""))
-        size += len(pieces[-1])
-        more = message.get("more_body", False)
-        if more and (size > KEPT or (declared or 0) > KEPT):
-            break
-    return pieces[0] if len(pieces) == 1 else b"".join(pieces), not more
-
-
-def encode_piece(data: bytes, chunked: bool, *, last: bool = False) -> bytes:
-    """A piece of a body as it travels (RFC 9112 §7.1)."""
-    if not chunked:
-        return data
-    return (b"%x\r\n%b\r\n" % (len(data), data) if data else b"") + (b"0\r\n\r\n" if last else b"")
 
 
 # --- the process ------------------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from mastio.client.caller import encode_piece
 from mastio.client.doorway import (
     NotForYou,
     build_head,
@@ -17,7 +18,6 @@ from mastio.client.doorway import (
     parse_listen,
     verify_caller,
 )
-from mastio.client.shim import encode_piece
 from mastio.errors import CODES, ConfigurationError
 
 HOSTS = host_names("127.0.0.1", 9480)
