@@ -9,6 +9,7 @@ import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from mastio.control.routes import ROUTES as CONTROL_ROUTES
 from mastio.edge import read_edge_headers, server_names
 from mastio.errors import BadRequest, ConfigurationError, MastioError
 from mastio.exchange import Action, Principal, RequestHead, Route
+from mastio.expiry import measure
 from mastio.hooks import Hooks
 from mastio.inprocess import InProcess, read_control
 from mastio.operating import HEALTH, JSON, Operating
@@ -159,7 +161,7 @@ async def open_app(data: Path, slot: int, config: Path | None = None) -> AsyncIt
         note_api_key_uses=store.api_keys.mark_used,
         now=time.time,
     )
-    telemetry = Telemetry()
+    telemetry = Telemetry(partial(measure, authority, directory, time.time))
     administration = control.build(
         store=store, directory=directory, authority=authority, public_url=settings.server.public_url,
         trust_domain=settings.server.trust_domain, leaf_seconds=settings.pki.leaf_hours * 3600, now=time.time,

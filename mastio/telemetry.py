@@ -7,20 +7,53 @@ starts the workers; a process without it counts for itself alone.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.multiprocess import MultiProcessCollector
+from prometheus_client.registry import Collector
 
 CONTENT_TYPE = b"text/plain; version=0.0.4; charset=utf-8"
 BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 60.0)
 
 
-class Telemetry:
-    """`mastio_exchanges_total{kind,status,code}` and `mastio_exchange_seconds{kind}`, whole exchange in seconds."""
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """A gauge that is measured when it is asked for: what it is, and its values by their labels."""
 
-    def __init__(self) -> None:
+    name: str
+    meaning: str
+    labels: tuple[str, ...]
+    values: tuple[tuple[tuple[str, ...], float], ...]
+
+
+Measure = Callable[[], Iterable[Figures]]
+
+
+class Measured(Collector):
+    """Figures that are the same in every worker, so that one of them may speak for all."""
+
+    def __init__(self, measure: Measure) -> None:
+        self._measure = measure
+
+    def collect(self) -> Iterator[Metric]:
+        for figures in self._measure():
+            family = GaugeMetricFamily(figures.name, figures.meaning, labels=figures.labels)
+            for labels, value in figures.values:
+                family.add_metric(labels, value)
+            yield family
+
+
+class Telemetry:
+    """`mastio_exchanges_total{kind,status,code}` and `mastio_exchange_seconds{kind}`, whole exchange in seconds; and
+    what `measure` gives at the moment of asking."""
+
+    def __init__(self, measure: Measure = tuple) -> None:
         registry = CollectorRegistry()
         self._registry = registry
+        self._measured = Measured(measure)
         self._count = Counter(
             "mastio_exchanges", "Exchanges that were answered.", ("kind", "status", "code"), registry=registry
         )
@@ -45,8 +78,10 @@ class Telemetry:
 
     def render(self) -> bytes:
         """The Prometheus text format, over all workers."""
+        counted = self._registry
         if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
-            registry = CollectorRegistry()
-            MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
-            return generate_latest(registry)
-        return generate_latest(self._registry)
+            counted = CollectorRegistry()
+            MultiProcessCollector(counted)  # type: ignore[no-untyped-call]
+        measured = CollectorRegistry()
+        measured.register(self._measured)
+        return generate_latest(counted) + generate_latest(measured)
