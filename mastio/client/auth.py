@@ -4,8 +4,9 @@
     client = certificate_client(Identity.load(Path("my-agent")))
 
 Both remove every other credential, so that an SDK may be given whatever key it insists on. `DPoPAuth` fetches the
-token by client assertion when there is none or it is about to expire. `use_dpop_nonce` and `invalid_token` are each
-answered once; the newest nonce of every reply is kept, so that a busy client is hardly ever challenged (RFC 9449 §8).
+token by client assertion when there is none or it is about to expire. `invalid_token` is answered
+once, and `use_dpop_nonce` once for each token; the newest nonce of every reply is kept, so that a busy client is hardly
+ever challenged (RFC 9449 §8).
 """
 
 from __future__ import annotations
@@ -99,17 +100,20 @@ class DPoPAuth(httpx.Auth):
             raise ForeignURL(f"{request.url.host} is not the appliance of this identity.", request=request)
         remove_secrets(request)
         token = yield from self._get_token(None)
+        nonce: str | None = None
         answered: set[str] = set()
         while token is not None:
-            response = yield self._sign(request, token)
+            response = yield self._sign(request, token, nonce or self._nonce)
             assert response is not None
-            self._remember(response)
+            # A challenge is answered with its own nonce: another thread may have been given one by another worker.
+            nonce = self._remember(response)
             wanted = read_challenge(response.status_code, response.headers.get("www-authenticate", ""))
             if wanted is None or wanted in answered:
                 return
             answered.add(wanted)
             if wanted == "invalid_token":  # it was revoked or its key was rotated
                 token = yield from self._get_token(token)
+                nonce, answered = None, {"invalid_token"}  # the new one may lead to another worker, and to its nonce
 
     def _get_token(self, bad: Token | None) -> Generator[httpx.Request | _Pause, httpx.Response | None, Token | None]:
         """A token in force other than `bad`. Of many who want one at the same time, one fetches it.
@@ -132,11 +136,11 @@ class DPoPAuth(httpx.Auth):
                 self._fetching.release()
 
     def _fetch_token(self) -> Generator[httpx.Request | _Pause, httpx.Response | None, Token | None]:
-        response = yield self._token_request()
+        response = yield self._token_request(self._nonce)
         assert response is not None
-        self._remember(response)
+        nonce = self._remember(response)
         if response.status_code == 400:
-            response = yield self._token_request()
+            response = yield self._token_request(nonce)
             assert response is not None
             self._remember(response)
         if response.status_code == 401:
@@ -149,23 +153,25 @@ class DPoPAuth(httpx.Auth):
             raise TokenRefused(response) from error
         return self._token
 
-    def _token_request(self) -> httpx.Request:
+    def _token_request(self, nonce: str | None) -> httpx.Request:
         identity, now = self._identity, time.time()
         url = f"{identity.base_url}/oauth/token"
-        proof = self._prover.prove("POST", url, now, self._nonce, None)
+        proof = self._prover.prove("POST", url, now, nonce, None)
         form = token_form(identity.dpop_key, identity.name, identity.base_url, now)
         return httpx.Request("POST", url, data=form, headers={"DPoP": proof})
 
-    def _sign(self, request: httpx.Request, token: Token) -> httpx.Request:
+    def _sign(self, request: httpx.Request, token: Token, nonce: str | None) -> httpx.Request:
         htu = self._identity.base_url + request.url.raw_path.partition(b"?")[0].decode("ascii")
-        request.headers["DPoP"] = self._prover.prove(request.method, htu, time.time(), self._nonce, token.ath)
+        request.headers["DPoP"] = self._prover.prove(request.method, htu, time.time(), nonce, token.ath)
         request.headers["Authorization"] = f"DPoP {token.value}"
         return request
 
-    def _remember(self, response: httpx.Response) -> None:
-        nonce = response.headers.get("dpop-nonce")
+    def _remember(self, response: httpx.Response) -> str | None:
+        """The nonce that came with the answer."""
+        nonce: str | None = response.headers.get("dpop-nonce")
         if nonce:
             self._nonce = nonce
+        return nonce
 
 
 def _send(flow: _Flow, response: httpx.Response | None) -> httpx.Request | _Pause | None:
