@@ -1,4 +1,5 @@
-"""The revocation list as it is published: made anew when something was revoked or the last one has aged."""
+"""The revocation list as it is published: made anew when something was revoked, a generation of the authority
+began or ended, or the last one has aged."""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ from typing import Protocol
 
 from mastio.pki.authority import Authority
 from mastio.pki.certificates import Revoked
+from mastio.services import Trust
 
 FRESH_SECONDS = 300.0
 """How long a list is served again while nothing changed."""
@@ -34,12 +36,12 @@ class RevocationList:
         self._directory = directory
         self._now = now
         self._pem = b""
-        self._version = -1
+        self._version: tuple[int, Trust] | None = None
         self._made_at = 0.0
 
     async def pem(self) -> bytes:
         """The current list, PEM. Raises `Unavailable` when it must be made and the database does not answer."""
-        now, version = self._now(), self._directory.version
+        now, version = self._now(), (self._directory.version, self._authority.trust())
         if self._version != version or not 0 <= now - self._made_at < FRESH_SECONDS:
             lines = await self._revoked(now)
             self._pem = self._authority.crl(lines, int(now * 1000), now)

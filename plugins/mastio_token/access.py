@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import orjson
@@ -191,8 +192,9 @@ def verify_assertion(
 
 
 def _verify_by_one_of(token: SignedToken, jwks: tuple[Mapping[str, str], ...]) -> PublicKey:
-    for jwk in jwks:
-        key = parse_public_jwk(jwk)
+    """The last key first: it is the DPoP key where the agent named one, and clients sign with that."""
+    for jwk in reversed(jwks):
+        key = _parse_enrolled(tuple(jwk.items()))
         if key.algorithm == token.header.get("alg"):
             try:
                 verify_signature(token, key)
@@ -200,6 +202,11 @@ def _verify_by_one_of(token: SignedToken, jwks: tuple[Mapping[str, str], ...]) -
                 continue
             return key
     raise JoseError("No enrolled key of the client verifies it.")
+
+
+@lru_cache(maxsize=4096)
+def _parse_enrolled(members: tuple[tuple[str, str], ...]) -> PublicKey:
+    return parse_public_jwk(dict(members))
 
 
 def hash_token(raw: bytes) -> str:
