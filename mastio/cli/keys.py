@@ -6,19 +6,25 @@ import argparse
 
 import httpx
 
-from mastio.cli.administer import add_verb, administer, pages, print_one, print_rows
+from mastio.cli.administer import add_verb, administer, pages, plain, print_rows, with_reason
 from mastio.client.enroll import send
+from mastio.errors import ConfigurationError
 
 KEYS = "/v1/admin/keys"
 NAMES = ("token", "intermediate", "root", "edge")
+ALL_BUT_ROOT = ("token", "intermediate", "edge")
+COLUMNS = ("name", "id", "state", "active_from", "retire_at", "not_after")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     verbs = parser.add_subparsers(dest="what", required=True, metavar="WHAT")
     add_verb(verbs, "status", "list every generation of every key", show_status)
-    rotate = add_verb(verbs, "rotate", "make the next generation of a key, without a refused call", rotate_key)
+    rotate = add_verb(verbs, "rotate", "make the next generation of keys, without a refused call", rotate_keys)
     rotate.add_argument(
-        "name", choices=NAMES, help="token signing, intermediate CA, root CA, or the edge's certificate"
+        "names",
+        nargs="*",
+        metavar="NAME",
+        help="token, intermediate, root, edge; none of them means all but the root, which clients hold",
     )
     rotate.add_argument(
         "--immediately",
@@ -33,10 +39,14 @@ def run(args: argparse.Namespace) -> int:
 
 
 def show_status(client: httpx.Client, args: argparse.Namespace) -> None:
-    columns = ("name", "id", "state", "active_from", "retire_at", "not_after")
-    print_rows(args, pages(client, KEYS), columns)
+    print_rows(args, pages(client, KEYS), COLUMNS)
 
 
-def rotate_key(client: httpx.Client, args: argparse.Namespace) -> None:
-    body = {"name": args.name, "immediately": args.immediately, **({"reason": args.reason} if args.reason else {})}
-    print_one(args, send(client, "POST", KEYS, json=body))
+def rotate_keys(client: httpx.Client, args: argparse.Namespace) -> None:
+    for name in args.names:
+        if name not in NAMES:
+            raise ConfigurationError(f"There is no key {plain(name)}.", f"Name one of {', '.join(NAMES)}.")
+    bodies = (
+        {"name": name, "immediately": args.immediately, **with_reason(args)} for name in args.names or ALL_BUT_ROOT
+    )
+    print_rows(args, iter([send(client, "POST", KEYS, json=body) for body in bodies]), COLUMNS)
