@@ -167,6 +167,7 @@ async def open_app(data: Path, slot: int, config: Path | None = None) -> AsyncIt
         trust_domain=settings.server.trust_domain, leaf_seconds=settings.pki.leaf_hours * 3600, now=time.time,
         pending_seconds=settings.pki.pending_hours * 3600, server_names=tuple(server_names(settings)),
         server_seconds=settings.pki.server_days * DAY,
+        four_eyes_seconds=settings.admin.four_eyes_seconds if settings.admin.four_eyes else None,
     )  # fmt: skip
     operating = Operating(plan.routes, telemetry, administration.openapi)
     try:

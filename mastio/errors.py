@@ -72,6 +72,7 @@ CODES: dict[str, Code] = {
     # what is allowed
     "denied": Code(403, "Ask an admin for a policy, or a wider credential, that permits this action."),
     "role_required": Code(403, "Use an admin token whose role covers this route."),
+    "second_admin_required": Code(403, "Let another admin approve it: nobody approves their own request."),
     "rate_limited": Code(429, "Wait for the time in Retry-After."),
     "blocked": Code(422, "Remove the content that was named and try again."),
     # enrolment

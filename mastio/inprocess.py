@@ -29,30 +29,51 @@ class InProcess:
         self._server = server
 
     async def dispatch(self, recorded: Recorded) -> Reply:
-        """The application's reply, whole. Its `MastioError`s pass through."""
-        collected = _Collected(recorded.message.raw)
-        await self._application(self._scope(recorded), collected.receive, collected.send)
-        if collected.status is None:
-            raise PluginError("The control plane gave no answer.")
-        return Reply(collected.status, collected.headers, b"".join(collected.pieces))
-
-    def _scope(self, recorded: Recorded) -> dict[str, Any]:
+        """The application's reply. Its `MastioError`s pass through."""
         head = recorded.head
-        return {
-            "type": "http",
-            "asgi": {"version": "3.0", "spec_version": "2.3"},
-            "http_version": "1.1",
-            "method": head.method,
-            "scheme": "https",
-            "path": head.path,
-            "raw_path": head.path.encode("latin-1"),
-            "query_string": head.query,
-            "root_path": "",
-            "headers": [(n, v) for n, v in head.headers if _is_passed_on(n, v)],
-            "client": None,
-            "server": self._server,
-            "state": {"principal": recorded.principal, "request_id": head.id},
-        }
+        headers = [(n, v) for n, v in head.headers if _is_passed_on(n, v)]
+        state = {"principal": recorded.principal, "request_id": head.id}
+        return await call_application(
+            self._application, head.method, head.path, headers, recorded.message.raw, state,
+            query=head.query, server=self._server,
+        )  # fmt: skip
+
+
+async def call_application(
+    application: Application,
+    method: str,
+    path: str,
+    headers: list[tuple[bytes, bytes]],
+    body: bytes,
+    state: dict[str, Any],
+    *,
+    query: bytes = b"",
+    server: tuple[str, int] | None = None,
+) -> Reply:
+    """The reply of `application` to this request, whole. Its `MastioError`s pass through.
+
+    What it puts into `state["facts"]` is for the outcome of the exchange.
+    """
+    scope = {
+        "type": "http",
+        "asgi": {"version": "3.0", "spec_version": "2.3"},
+        "http_version": "1.1",
+        "method": method,
+        "scheme": "https",
+        "path": path,
+        "raw_path": path.encode("latin-1"),
+        "query_string": query,
+        "root_path": "",
+        "headers": headers,
+        "client": None,
+        "server": server,
+        "state": state,
+    }
+    collected = _Collected(body)
+    await application(scope, collected.receive, collected.send)
+    if collected.status is None:
+        raise PluginError("The control plane gave no answer.")
+    return Reply(collected.status, collected.headers, b"".join(collected.pieces), state.get("facts", {}))
 
 
 def _is_passed_on(name: bytes, value: bytes) -> bool:

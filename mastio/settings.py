@@ -87,6 +87,15 @@ class Pki(Section):
     pending_hours: float = Field(default=24, gt=0)
 
 
+class Admin(Section):
+    """Those who administer. `four_eyes`: changes of admins, policies and keys, and the revocation of all agents, wait
+    until another admin approves them, for `four_eyes_seconds` at most.
+    """
+
+    four_eyes: bool = False
+    four_eyes_seconds: int = Field(default=3600, ge=1, le=7 * 86_400)
+
+
 class Plugins(Section):
     """`active`: the plugins in force, in the order in which their hooks are called."""
 
@@ -94,7 +103,7 @@ class Plugins(Section):
 
 
 CORE_SECTIONS: Mapping[str, type[Section]] = {
-    "server": Server, "database": Database, "edge": Edge, "pki": Pki, "plugins": Plugins,
+    "server": Server, "database": Database, "edge": Edge, "pki": Pki, "admin": Admin, "plugins": Plugins,
 }  # fmt: skip
 
 
@@ -106,6 +115,7 @@ class Settings:
     database: Database
     edge: Edge
     pki: Pki
+    admin: Admin
     plugins: Plugins
     sections: Mapping[str, Mapping[str, Any]]
 

@@ -20,9 +20,9 @@ PLUGIN_MAY = {
 """What a plugin may import of the core: the contract, the Protocols and the pure rooms. Never another plugin."""
 
 PURE = [
-    "mastio/exchange.py", "mastio/errors.py", "mastio/identity.py", "mastio/jose.py", "mastio/strictjson.py",
-    "mastio/target.py", "mastio/problem.py", "mastio/presented.py", "mastio/restriction.py", "mastio/rotation.py",
-    "mastio/routes.py", "mastio/pki/certificates.py", "mastio/pki/est.py",
+    "mastio/approval.py", "mastio/exchange.py", "mastio/errors.py", "mastio/identity.py", "mastio/jose.py",
+    "mastio/strictjson.py", "mastio/target.py", "mastio/problem.py", "mastio/presented.py", "mastio/restriction.py",
+    "mastio/rotation.py", "mastio/routes.py", "mastio/pki/certificates.py", "mastio/pki/est.py",
     "plugins/mastio_dpop/proof.py", "plugins/mastio_token/access.py", "plugins/mastio_policy/rules.py",
     "plugins/mastio_llm/sse.py", "plugins/mastio_audit/chain.py",
 ]  # fmt: skip

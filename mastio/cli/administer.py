@@ -15,6 +15,15 @@ import httpx
 from mastio.client.enroll import Refused, open_client, read_ca, send
 from mastio.errors import ConfigurationError
 
+
+class Held(Exception):
+    """The change was not carried out: it waits for another admin. `hold` is the appliance's answer."""
+
+    def __init__(self, hold: dict[str, Any]) -> None:
+        super().__init__()
+        self.hold = hold
+
+
 Call = Callable[[httpx.Client, argparse.Namespace], None]
 
 
@@ -31,14 +40,33 @@ def add_verb(verbs: Any, name: str, meaning: str, call: Call) -> argparse.Argume
 
 
 def administer(args: argparse.Namespace) -> int:
-    """Run the sub-command. Status 1 when the appliance refused."""
+    """Run the sub-command. Status 1 when the appliance refused; a change that waits for another admin is none of it."""
     with connect(args) as client:
         try:
             args.call(client, args)
         except Refused as refusal:
             print(f"mastio: {plain(refusal.message)}", file=sys.stderr)
             return 1
+        except Held as held:
+            print_held(args, held.hold)
     return 0
+
+
+def raise_if_held(reply: httpx.Response) -> None:
+    """Four eyes: 202 with the path where another admin approves. Raises `Held`, so that no verb takes it for done."""
+    if reply.status_code != 202:
+        return
+    reply.read()
+    document = json.loads(reply.content)
+    if isinstance(document, dict) and "approve" in document:
+        raise Held(document)
+
+
+def print_held(args: argparse.Namespace, hold: dict[str, Any]) -> None:
+    if args.json:
+        print(json.dumps(hold))
+    else:
+        print(f"waits for another admin: mastio holds approve {plain(hold['id'])} (until {plain(hold['expires_at'])})")
 
 
 def connect(args: argparse.Namespace) -> httpx.Client:
@@ -55,7 +83,9 @@ def connect(args: argparse.Namespace) -> httpx.Client:
         token = token_file.read_text("ascii").strip()
     except (OSError, ValueError) as error:
         raise ConfigurationError(f"The admin token in {token_file} cannot be read.", "Check --token-file.") from error
-    return open_client(base_url.rstrip("/"), read_ca(ca_file), {"Authorization": f"Bearer {token}"})
+    client = open_client(base_url.rstrip("/"), read_ca(ca_file), {"Authorization": f"Bearer {token}"})
+    client.event_hooks = {"response": [raise_if_held]}
+    return client
 
 
 def _read_bootstrap(data: Path) -> tuple[str, Path, Path]:

@@ -24,7 +24,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         ("reactivate", "undo a suspension or a revocation", reactivate),
     ):
         verb = add_verb(verbs, name, meaning, call)
-        verb.add_argument("name")
+        if call is revoke:
+            which = verb.add_mutually_exclusive_group(required=True)
+            which.add_argument("name", nargs="?")
+            which.add_argument("--all", action="store_true", help="every agent there is")
+        else:
+            verb.add_argument("name")
         verb.add_argument("--reason")
     groups = add_verb(verbs, "groups", "set an agent's groups", set_groups)
     groups.add_argument("name")
@@ -67,7 +72,8 @@ def suspend(client: httpx.Client, args: argparse.Namespace) -> None:
 
 
 def revoke(client: httpx.Client, args: argparse.Namespace) -> None:
-    print_one(args, send(client, "POST", item_path(AGENTS, args.name, "revoke"), json=with_reason(args)))
+    path = f"{AGENTS}/*/revoke" if args.all else item_path(AGENTS, args.name, "revoke")
+    print_one(args, send(client, "POST", path, json=with_reason(args)))
 
 
 def reactivate(client: httpx.Client, args: argparse.Namespace) -> None:

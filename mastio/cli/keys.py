@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
 import httpx
 
-from mastio.cli.administer import add_verb, administer, pages, plain, print_rows, with_reason
+from mastio.cli.administer import Held, add_verb, administer, pages, plain, print_held, print_rows, with_reason
 from mastio.client.enroll import send
 from mastio.errors import ConfigurationError
 
@@ -49,4 +50,15 @@ def rotate_keys(client: httpx.Client, args: argparse.Namespace) -> None:
     bodies = (
         {"name": name, "immediately": args.immediately, **with_reason(args)} for name in args.names or ALL_BUT_ROOT
     )
-    print_rows(args, iter([send(client, "POST", KEYS, json=body) for body in bodies]), COLUMNS)
+    made: list[dict[str, Any]] = []
+    held: list[dict[str, Any]] = []
+    for body in bodies:
+        try:
+            made.append(send(client, "POST", KEYS, json=body))
+        except Held as waiting:
+            held.append(waiting.hold)
+    if args.json or made:
+        print_rows(args, iter([*made, *held]), COLUMNS)
+    if not args.json:
+        for hold in held:
+            print_held(args, hold)

@@ -7,6 +7,7 @@ decision up holds the key of the request.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 
 from fastapi import FastAPI
@@ -27,6 +28,8 @@ from mastio.control.endpoints import Endpoint, Endpoints
 from mastio.control.enrollment import EnrollmentRouter
 from mastio.control.enrollments import EnrollmentsRouter
 from mastio.control.est import EstRouter
+from mastio.control.four_eyes import FourEyes, carry_out
+from mastio.control.holds import HoldsRouter
 from mastio.control.keys import KeysRouter
 from mastio.control.policies import PoliciesRouter
 from mastio.control.providers import ProvidersRouter
@@ -58,11 +61,12 @@ def build(
     pending_seconds: float = 86_400.0,
     grace_seconds: float = 172_800.0,
     max_pending: int = 1000,
+    four_eyes_seconds: float | None = None,
 ) -> FastAPI:
     """The application. The front door puts `principal` and `request_id` into `scope["state"]`.
 
     Raises `MastioError`s to its caller instead of answering them. Durations in seconds: of a leaf, of an undecided
-    request, of an old leaf after a renewal.
+    request, of an old leaf after a renewal, of a change that waits for another admin (None: none waits).
     """
     context = Context(
         store=store,
@@ -86,14 +90,16 @@ def build(
         redoc_url=None,
         exception_handlers={RequestValidationError: refuse_body, HTTPException: refuse_route},
     )
-    endpoints = _endpoints(context)
+    endpoints = _endpoints(context, app)
+    four_eyes = None if four_eyes_seconds is None else FourEyes(context, four_eyes_seconds)
     for route in ROUTES:
         for method in route.methods:
-            _add(app, route, method, endpoints)
+            endpoint = endpoints[method, route.path]  # a row that nobody answers is a `KeyError` at start
+            _add(app, route, method, endpoint if four_eyes is None else four_eyes.guard(route.kind, endpoint))
     return app
 
 
-def _endpoints(context: Context) -> Endpoints:
+def _endpoints(context: Context, app: FastAPI) -> Endpoints:
     endpoints: dict[tuple[str, str], Endpoint] = {}
     for router in (
         EnrollmentRouter(context),
@@ -105,15 +111,15 @@ def _endpoints(context: Context) -> Endpoints:
         ProvidersRouter(context),
         PoliciesRouter(context),
         KeysRouter(context),
+        HoldsRouter(context, functools.partial(carry_out, app)),
         DiscoveryRouter(context),
     ):
         endpoints.update(router.endpoints())
     return endpoints
 
 
-def _add(app: FastAPI, route: Route, method: str, endpoints: Endpoints) -> None:
-    """One row of the route table becomes one route. A row that nobody answers is a `KeyError` at start."""
-    endpoint = endpoints[method, route.path]
+def _add(app: FastAPI, route: Route, method: str, endpoint: Endpoint) -> None:
+    """One row of the route table becomes one route."""
     app.router.add_api_route(
         route.path.replace("...}", ":path}"),
         endpoint.call,

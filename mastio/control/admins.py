@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from mastio.control.context import Caller, Context
 from mastio.control.ending import end_of
 from mastio.control.endpoints import Endpoint, Endpoints
 from mastio.control.models import AdminAnswer, AdminBody, AdminPatch, NewAdminAnswer, Page, encode_time
 from mastio.control.paging import PagingQuery, answer_page
+from mastio.exchange import Principal
 from mastio.store.admins import new_admin_token
 from mastio.store.base import Admin
 
@@ -24,12 +27,20 @@ class AdminsRouter:
         collection, item = "/v1/admin/admins", "/v1/admin/admins/{name}"
         return {
             ("GET", collection): Endpoint(self.list_admins),
-            ("POST", collection): Endpoint(self.add_admin, status=201),
+            ("POST", collection): Endpoint(self.add_admin, status=201, second=True, alone=self.is_lonely),
             ("GET", item): Endpoint(self.read_admin),
-            ("PATCH", item): Endpoint(self.change_admin),
-            ("DELETE", item): Endpoint(self.remove_admin, status=204),
-            ("POST", item + "/rotate"): Endpoint(self.rotate_admin),
+            ("PATCH", item): Endpoint(self.change_admin, second=True),
+            ("DELETE", item): Endpoint(self.remove_admin, status=204, second=True),
+            ("POST", item + "/rotate"): Endpoint(self.rotate_admin, second=True, alone=self.is_own),
         }
+
+    async def is_lonely(self, caller: Principal, values: Mapping[str, Any]) -> bool:
+        """Nobody is there who could approve: the second admin is added by the first, or there would never be one."""
+        return await self._admins.count_active(self._context.now()) < 2
+
+    async def is_own(self, caller: Principal, values: Mapping[str, Any]) -> bool:
+        """One's own token: no other self comes of it. An approver would even get to see it, and be two."""
+        return bool(values["name"] == caller.name)
 
     async def list_admins(self, paging: PagingQuery) -> Page[AdminAnswer]:
         """In the order of their names, expired ones too, without their tokens."""

@@ -9,7 +9,7 @@ from fastapi import Body, Query
 from mastio.control.context import Caller, Context
 from mastio.control.endpoints import Endpoint, Endpoints
 from mastio.control.issuing import renew
-from mastio.control.models import AgentAnswer, AgentPatch, CsrBody, Page, Reason, Renewed, encode_time
+from mastio.control.models import AgentAnswer, AgentPatch, CsrBody, Page, Reason, Renewed, RevokedAnswer, encode_time
 from mastio.control.paging import PagingQuery, answer_page
 from mastio.store.agents import AgentChanges
 from mastio.store.base import Agent, AgentStatus
@@ -30,6 +30,7 @@ class AgentsRouter:
             ("GET", admin): Endpoint(self.list_agents),
             ("GET", admin + "/{id}"): Endpoint(self.read_agent),
             ("PATCH", admin + "/{id}"): Endpoint(self.change_agent),
+            ("POST", admin + "/*/revoke"): Endpoint(self.revoke_all, second=True),
             ("POST", admin + "/{id}/revoke"): Endpoint(self.revoke),
             ("POST", admin + "/{id}/reactivate"): Endpoint(self.reactivate),
             ("POST", "/v1/agents/self/renew"): Endpoint(self.renew_self),
@@ -60,6 +61,10 @@ class AgentsRouter:
     async def revoke(self, id: str, body: ReasonBody = None) -> AgentAnswer:
         """Everywhere within a second: refused, streams cut, certificates on the revocation list."""
         return answer_agent(await self._agents.revoke(id, body.reason if body else None, self._context.now()))
+
+    async def revoke_all(self, body: ReasonBody = None) -> RevokedAnswer:
+        """Every agent that is not revoked yet, at once: no agent's name is `*`."""
+        return RevokedAnswer(revoked=await self._agents.revoke_all(body.reason if body else None, self._context.now()))
 
     async def reactivate(self, id: str, body: ReasonBody = None) -> AgentAnswer:
         """Undoes a suspension or a revocation; the agent's current certificate is good again."""

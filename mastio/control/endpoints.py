@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from pydantic import BaseModel
+
+from mastio.exchange import Principal
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +16,8 @@ class Endpoint:
     """`status` is that of success; `more` are the models of other successful statuses; `takes` is the media type of
     the body, which is handed over parsed when it is JSON, else as bytes.
 
-    `second`: with four-eyes on, another admin has to approve it before it is carried out.
+    `second`: with four-eyes on, another admin has to approve it before it is carried out, unless `alone` says of this
+    very call (caller, validated arguments) that it needs none. Its body must not hold secrets: the approver sees it.
     """
 
     call: Callable[..., Any]
@@ -22,6 +25,7 @@ class Endpoint:
     more: Mapping[int, type[BaseModel]] = field(default_factory=dict)
     takes: str = "application/json"
     second: bool = False
+    alone: Callable[[Principal, Mapping[str, Any]], Awaitable[bool]] | None = None
 
 
 Endpoints = Mapping[tuple[str, str], Endpoint]

@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from mastio.control.cedar import MAX_CHARACTERS, verify_cedar
 from mastio.pki.csr import MAX_BYTES
-from mastio.store.base import AdminRole
+from mastio.store.base import AdminRole, HoldStatus
 from mastio.target import TargetError, parse_base_url, parse_networks
 
 T = TypeVar("T")
@@ -434,3 +434,49 @@ class AdminAnswer(Answer):
 
 class NewAdminAnswer(AdminAnswer):
     token: str
+
+
+class Held(Answer):
+    """The change was found good and waits for another admin, who calls `approve`."""
+
+    id: str
+    status: Literal["pending"] = "pending"
+    action: str
+    expires_at: datetime
+    approve: str
+
+
+class HoldAnswer(Answer):
+    """`parameters` is what will be done: `method`, `path` and `body` of the request."""
+
+    id: str
+    exchange: str
+    agent: str | None
+    requested_by: str
+    action: str
+    parameters: Mapping[str, Any]
+    status: HoldStatus
+    created_at: datetime
+    expires_at: datetime
+    decided_at: datetime | None
+    decided_by: str | None
+    reason: str | None
+
+
+class Result(Answer):
+    """What the approved request was answered; `body` is null where it has none."""
+
+    status: int
+    body: Any
+
+
+class Approved(Answer):
+    id: str
+    status: Literal["approved"] = "approved"
+    result: Result
+
+
+class RevokedAnswer(Answer):
+    """How many agents."""
+
+    revoked: int

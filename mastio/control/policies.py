@@ -23,11 +23,11 @@ class PoliciesRouter:
         collection, item = "/v1/admin/policies", "/v1/admin/policies/{name}"
         return {
             ("GET", collection): Endpoint(self.list_policies),
-            ("POST", collection): Endpoint(self.create_policy, status=201),
+            ("POST", collection): Endpoint(self.create_policy, status=201, second=True),
             ("GET", item): Endpoint(self.read_policy),
-            ("PUT", item): Endpoint(self.replace_policy),
-            ("PATCH", item): Endpoint(self.change_policy),
-            ("DELETE", item): Endpoint(self.delete_policy, status=204),
+            ("PUT", item): Endpoint(self.replace_policy, second=True),
+            ("PATCH", item): Endpoint(self.change_policy, second=True),
+            ("DELETE", item): Endpoint(self.delete_policy, status=204, second=True),
         }
 
     async def list_policies(self, paging: PagingQuery) -> Page[PolicyAnswer]:

@@ -82,6 +82,22 @@ class AgentStore:
         """The agent may do nothing any more, and its certificates are on the revocation list. Repeatable."""
         return await self.update(name, AgentChanges(status="revoked", reason=reason), now)
 
+    async def revoke_all(self, reason: str | None, now: float) -> int:
+        """As `revoke`, of every agent that is not revoked yet, in one transaction. How many there were."""
+        living = agents.c.status != "revoked"
+
+        def work(connection: Connection, version: int) -> int:
+            theirs = certificates.c.agent.in_(select(agents.c.name).where(living))
+            connection.execute(
+                update(certificates)
+                .where(theirs, certificates.c.revoked_at.is_(None), certificates.c.not_after > now)
+                .values(revoked_at=now, version=version)
+            )
+            changes = {"status": "revoked", "status_reason": reason, "version": version}
+            return connection.execute(update(agents).where(living).values(changes)).rowcount
+
+        return await self._change(work, "agents")
+
     async def reactivate(self, name: str, reason: str | None, now: float) -> Agent:
         """Undo a suspension or a revocation: the pinned certificates leave the revocation list. Repeatable."""
         return await self.update(name, AgentChanges(status="active", reason=reason), now)

@@ -148,6 +148,35 @@ class ApiKey:
     place: int = 0
 
 
+HoldStatus = Literal["pending", "approved", "rejected", "expired", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """A request that waits for approval, and what became of it. Times are Unix seconds.
+
+    `exchange` is the id of the exchange that asked, `agent` is set when an agent did. `method`, `path` and `body` are
+    the request to the very byte, `parameters` is what whoever decides gets to see of it.
+    """
+
+    id: str
+    exchange: str
+    requested_by: str
+    action: str
+    method: str
+    path: str
+    body: bytes
+    parameters: Mapping[str, Any]
+    created_at: float
+    expires_at: float
+    status: HoldStatus = "pending"
+    agent: str | None = None
+    decided_at: float | None = None
+    decided_by: str | None = None
+    reason: str | None = None
+    place: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class SigningKey:
     """A 32-byte secret from which a signing key is derived. In force from `active_from`; verifies until `retire_at`.

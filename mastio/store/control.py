@@ -4,6 +4,7 @@
     store.enrollments   request issue_with_token find get list approve reject
     store.tokens        create list delete hash
     store.admins        add list get change rotate revoke is_empty count_active
+    store.holds         create list get approve reject fail
     store.api_keys      create list get revoke mark_used
     store.signing_keys  list ensure rotate
     store.providers     create list get replace change delete
@@ -31,6 +32,7 @@ from mastio.store.changes import Change
 from mastio.store.collection import Collection
 from mastio.store.engine import Database
 from mastio.store.enrollments import EnrollmentStore
+from mastio.store.holds import HoldStore
 from mastio.store.rows import ProviderCodec, decode_policy, encode_policy
 from mastio.store.sealed import Sealer
 from mastio.store.signing_keys import SigningKeyStore
@@ -56,6 +58,7 @@ class ControlStore:
         self.enrollments = EnrollmentStore(database, change)
         self.tokens = TokenStore(database, change, keys)
         self.admins = AdminStore(database, change, keys)
+        self.holds = HoldStore(database, change)
         self.api_keys = ApiKeyStore(database, change, keys)
         self.signing_keys = SigningKeyStore(database, change, sealer)
         self.providers: Collection[ProviderRow] = Collection(

@@ -15,6 +15,7 @@ from mastio.store.base import (
     ApiKey,
     Enrollment,
     EnrollmentToken,
+    Hold,
     PolicyRow,
     ProviderRow,
     SigningKey,
@@ -94,6 +95,18 @@ def decode_token(row: Row[Any]) -> EnrollmentToken:
 
 def encode_token(token: EnrollmentToken) -> dict[str, Any]:
     return {field.name: getattr(token, field.name) for field in fields(EnrollmentToken)}
+
+
+def decode_hold(row: Row[Any], now: float) -> Hold:
+    """A hold that nobody decided in time is `expired`, whatever the table says."""
+    values = {field.name: row._mapping[field.name] for field in fields(Hold)}
+    if values["status"] == "pending" and values["expires_at"] <= now:
+        values["status"] = "expired"
+    return Hold(**values)
+
+
+def encode_hold(hold: Hold) -> dict[str, Any]:
+    return {field.name: getattr(hold, field.name) for field in fields(Hold)}
 
 
 def decode_policy(row: Row[Any]) -> PolicyRow:

@@ -48,9 +48,11 @@ class FrontDoor:
     def __init__(self, app: Any) -> None:
         self._app = app
         self.principal = STRANGER
+        self.facts: dict[str, Any] = {}
+        """Of the last call, for its outcome."""
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        scope["state"] = {"principal": self.principal, "request_id": "r"}
+        scope["state"] = {"principal": self.principal, "request_id": "r", "facts": self.facts}
         try:
             await self._app(scope, receive, send)
         except MastioError as error:
@@ -63,7 +65,10 @@ class FrontDoor:
 class World:
     """`as_` says who calls next."""
 
-    def __init__(self, data: Path, store: ControlStore, directory: HotDirectory, authority: Authority) -> None:
+    def __init__(
+        self, data: Path, store: ControlStore, directory: HotDirectory, authority: Authority,
+        four_eyes_seconds: float | None = None,
+    ) -> None:  # fmt: skip
         self.data = data
         self.clock = Clock()
         self.store = store
@@ -78,6 +83,7 @@ class World:
             leaf_seconds=86_400.0,
             now=self.clock,
             max_pending=20,
+            four_eyes_seconds=four_eyes_seconds,
         )
         self.door = FrontDoor(self.app)
         self.http = httpx.AsyncClient(transport=httpx.ASGITransport(app=self.door), base_url=PUBLIC_URL)
@@ -85,7 +91,7 @@ class World:
     async def call(
         self, method: str, path: str, document: Any = None, principal: Principal = ADMIN, **more: Any
     ) -> httpx.Response:
-        self.door.principal = principal
+        self.door.principal, self.door.facts = principal, {}
         if document is not None:
             more["json"] = document
         return await self.http.request(method, path, **more)
@@ -101,7 +107,7 @@ class World:
 
 
 @asynccontextmanager
-async def open_world(data: Path, url: str) -> AsyncIterator[World]:
+async def open_world(data: Path, url: str, four_eyes_seconds: float | None = None) -> AsyncIterator[World]:
     """The database at `url` is migrated already."""
     keys = FileKeys(data)
     keys.ensure()
@@ -110,7 +116,7 @@ async def open_world(data: Path, url: str) -> AsyncIterator[World]:
     folders = (data / "secrets" / "providers",)
     store = ControlStore(database, keys, refresh=directory.refresh, secret_folders=folders)
     await directory.start()
-    world = World(data, store, directory, Authority.ensure(data, TRUST_DOMAIN, NOW))
+    world = World(data, store, directory, Authority.ensure(data, TRUST_DOMAIN, NOW), four_eyes_seconds)
     try:
         yield world
     finally:
