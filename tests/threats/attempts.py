@@ -106,9 +106,9 @@ def send_raw(appliance: Appliance, data: Data, identity: Identity | None = None)
         return read_answer(tls)
 
 
-def read_answer(tls: ssl.SSLSocket) -> Answer | None:
+def read_answer(opened: socket.socket) -> Answer | None:
     """One answer; a second one on the same connection would be smuggled, and is an error."""
-    reply = http.client.HTTPResponse(tls)
+    reply = http.client.HTTPResponse(opened)
     try:
         reply.begin()
         body = reply.read()

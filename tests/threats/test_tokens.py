@@ -25,14 +25,15 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 from mastio.client import Identity
-from mastio.client.proofs import encode_pem_key, make_key
+from mastio.client.proofs import make_key
 from mastio.jose import decode_base64url, encode_base64url, encode_public_jwk
-from mastio.pki.certificates import Issuer, build_agent_leaf, build_root, encode_pem
+from mastio.pki.authority import Authority
+from mastio.pki.certificates import Issuer, build_agent_leaf, build_root
 from mastio_token.access import P256_ORDER
 from threats.attempts import BODY, CHAT, SELF, TOKEN, Answer, Judge, Refusal, refusal
+from threats.forging import by_own_leaf_sent_along, load, show
 from threats.kit import DROP, Form, Headers, Kit, compact, hash_of, merge
 from world import Appliance, Stub, wait_until
 
@@ -526,24 +527,9 @@ def test_a_leaf_that_expires_on_an_open_connection(impatient: tuple[Appliance, S
 # --- certificates ---------------------------------------------------------------------------------------------------
 
 
-def show(folder: Path, key: ec.EllipticCurvePrivateKey, *chain: x509.Certificate) -> Identity:
-    folder.mkdir()
-    (folder / "agent.key").write_bytes(encode_pem_key(key))
-    (folder / "agent.crt").write_text("".join(encode_pem(certificate) for certificate in chain))
-    return Identity(folder, "shown", "", folder / "ca.crt", key)
-
-
-def load(folder: Path, name: str) -> Issuer:
-    key = load_pem_private_key((folder / f"{name}.key").read_bytes(), None)
-    assert isinstance(key, ec.EllipticCurvePrivateKey)
-    return Issuer(x509.load_pem_x509_certificate((folder / f"{name}.crt").read_bytes()), key)
-
-
 def vouched(appliance: Appliance, agent: Identity, key: ec.EllipticCurvePrivateKey) -> list[x509.Certificate]:
-    """`agent`'s own leaf signs one for another's name."""
-    issuer = load(agent.folder, "agent")
-    leaf = build_agent_leaf(key.public_key(), "agent-two", "test.example", issuer, time.time(), 3600)
-    return [leaf, issuer.certificate, load(appliance.data / "ca", "intermediate").certificate]
+    """`agent`'s own leaf signs one for another's name. What else it may sign: `test_identity_holds.py`."""
+    return by_own_leaf_sent_along(agent, key, "agent-two")
 
 
 def foreign(appliance: Appliance, agent: Identity, key: ec.EllipticCurvePrivateKey) -> list[x509.Certificate]:
@@ -617,14 +603,20 @@ def test_a_certificate_that_is_not_the_agents(
     judge.served(present(appliance, agent, path), upstream=path == CHAT)
 
 
-def test_the_edges_own_certificate_is_no_agents(
-    appliance: Appliance, agent: Identity, judge: Judge, tmp_path: Path
+@pytest.mark.parametrize("whose", ["own", "foreign"])
+def test_the_certificate_of_an_edge_is_no_agents(
+    appliance: Appliance, agent: Identity, judge: Judge, tmp_path: Path, whose: str
 ) -> None:
-    folder = tmp_path / "edge"
-    folder.mkdir()
+    """Of this appliance, and of another one with the same trust domain."""
+    data, shown = appliance.data, tmp_path / "shown"
+    if whose == "foreign":
+        data = tmp_path / "other"
+        authority = Authority.ensure(data, "test.example", time.time())
+        authority.issue_server(["localhost"], time.time())
+    shown.mkdir()
     for name, here in (("server.crt", "agent.crt"), ("server.key", "agent.key")):
-        shutil.copyfile(appliance.data / "edge" / name, folder / here)
-    identity = Identity(folder, "edge", "", folder / "ca.crt", make_key())
+        shutil.copyfile(data / "edge" / name, shown / here)
+    identity = Identity(shown, "edge", "", shown / "ca.crt", make_key())
     judge.refused(present(appliance, identity, CHAT), refusal(401, "invalid_certificate", "edge", "app"), CHAT)
     judge.mark()
     judge.served(present(appliance, agent, CHAT))

@@ -1,0 +1,597 @@
+"""Identity holds: nobody is another, nothing works twice, and nobody is served a second after the end.
+
+Against four workers, at the edge and at each worker alone. What a single wrong claim or header does is for
+`test_tokens.py`; here is what an enrolled agent could try, what many can try at once, and what time does.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing, contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import httpx
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from mastio.client import DPoPAuth, Identity
+from mastio.client.proofs import encode_pem_key, make_csr, make_key
+from threats.attempts import SELF, TOKEN, Answer, Judge, edge_lines, refusal
+from threats.doors import (
+    Door,
+    as_shown,
+    at_once,
+    edge_door,
+    open_worker,
+    said_by_edge,
+    worker_door,
+    write_request,
+)
+from threats.forging import FORGERIES, show
+from threats.kit import Headers, Kit
+from world import NGINX, Appliance, Stub, open_appliance, wait_until
+
+WORKERS = 4
+SLOTS = range(WORKERS)
+GRACE = 48 * 3600
+FORM = urlencode({"grant_type": "client_credentials"}).encode()
+FORM_TYPE = ("Content-Type", "application/x-www-form-urlencoded")
+ROUNDS = 5
+
+
+@pytest.fixture(scope="module")
+def four() -> Iterator[tuple[Appliance, Stub]]:
+    """Four workers, and leaves that live longer than the grace of a renewal."""
+    if NGINX is None:
+        pytest.skip("nginx is not installed")
+    with open_appliance(workers=WORKERS, more="[pki]\nleaf_hours = 720\n") as (appliance, stub):
+        assert stub is not None
+        yield appliance, stub
+
+
+@pytest.fixture(scope="module")
+def appliance(four: tuple[Appliance, Stub]) -> Appliance:
+    return four[0]
+
+
+@pytest.fixture(scope="module")
+def mallory(appliance: Appliance) -> Identity:
+    return appliance.enroll("mallory")
+
+
+@pytest.fixture(scope="module")
+def alice(appliance: Appliance) -> Identity:
+    return appliance.enroll("alice")
+
+
+@pytest.fixture(scope="module")
+def kit(appliance: Appliance, alice: Identity) -> Kit:
+    return Kit(appliance, alice)
+
+
+@pytest.fixture
+def judge(four: tuple[Appliance, Stub], alice: Identity, request: pytest.FixtureRequest) -> Judge:
+    return Judge(*four, request.node.name)
+
+
+# --- nobody's leaf vouches for another -------------------------------------------------------------------------------
+
+
+@contextmanager
+def stopped_workers(appliance: Appliance) -> Iterator[None]:
+    """No worker does anything: whoever is answered meanwhile was answered by the edge alone."""
+    workers = [appliance.pid(f"worker-{slot}") for slot in SLOTS]
+    for worker in workers:
+        os.kill(worker, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for worker in workers:
+            os.kill(worker, signal.SIGCONT)
+
+
+def ask(client: httpx.Client, path: str) -> Answer:
+    """One request by certificate alone."""
+    if path == SELF:
+        return Answer.of(client.get(path))
+    return Answer.of(client.post(path, content=FORM, headers=[FORM_TYPE]))
+
+
+def forge(name: str, mallory: Identity, folder: Path) -> Identity:
+    """`mallory`, who shows a leaf of `alice` that `mallory` signed."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    return show(folder / "forged", key, *FORGERIES[name](mallory, key, "alice"))
+
+
+@pytest.mark.parametrize("path", [SELF, TOKEN], ids=["self", "token"])
+@pytest.mark.parametrize("name", FORGERIES)
+def test_the_edge_alone_refuses_a_leaf_by_a_leaf(
+    appliance: Appliance, mallory: Identity, alice: Identity, judge: Judge, tmp_path: Path, name: str, path: str
+) -> None:
+    """While every worker stands still: the forged leaf is refused at once, and who is really alice waits."""
+    forged = forge(name, mallory, tmp_path)
+    code = "invalid_client" if path == TOKEN else "invalid_certificate"
+    with (
+        ThreadPoolExecutor(1) as pool,
+        appliance.by_certificate(alice) as good,
+        appliance.by_certificate(forged) as bad,
+    ):
+        with stopped_workers(appliance):
+            waiting = pool.submit(ask, good, path)
+            answer = ask(bad, path)
+            judge.refused(answer, refusal(401, code, "edge"), path)
+            assert not waiting.done()
+        judge.mark()
+        judge.served(waiting.result(30), upstream=False)
+    assert judge.entries()[0]["agent"] == "alice"
+
+
+def test_a_forged_leaf_has_a_line_in_the_edges_log(appliance: Appliance, mallory: Identity, tmp_path: Path) -> None:
+    forged = forge("chain", mallory, tmp_path)
+    shown = x509.load_pem_x509_certificate((forged.folder / "agent.crt").read_bytes())
+    with appliance.by_certificate(forged) as bad:
+        assert ask(bad, SELF).status == 401
+    (line,) = edge_lines(appliance, _sha1(shown))
+    assert b'"status":401' in line
+
+
+def _sha1(certificate: x509.Certificate) -> bytes:
+    """As nginx writes a fingerprint."""
+    return certificate.fingerprint(hashes.SHA1()).hex().encode()
+
+
+@pytest.mark.parametrize("path", [SELF, TOKEN], ids=["self", "token"])
+@pytest.mark.parametrize("name", FORGERIES)
+def test_the_app_alone_refuses_a_leaf_by_a_leaf(
+    appliance: Appliance, mallory: Identity, alice: Identity, judge: Judge, tmp_path: Path, name: str, path: str
+) -> None:
+    """At each worker's socket, in the edge's words: as if the edge had believed the forged leaf and its chain."""
+    shown, own = as_shown(forge(name, mallory, tmp_path).folder / "agent.crt"), as_shown(alice.folder / "agent.crt")
+    code = "invalid_client" if path == TOKEN else "invalid_certificate"
+    for slot in SLOTS:
+        judge.mark()
+        with open_worker(appliance, slot, shown) as bad:
+            answer = ask(bad, path)
+        judge.refused(answer, refusal(401, code), path, "invalid_certificate")
+        assert b"The client certificate is not ours." in answer.body, "its chain is what is refused, not only its pin"
+        judge.mark()
+        with open_worker(appliance, slot, own) as good:
+            judge.served(ask(good, path), upstream=False)
+        assert judge.entries()[0]["agent"] == "alice"
+
+
+@pytest.mark.parametrize("said", ["nothing", "wrong", "twice"])
+def test_a_worker_believes_nobody_but_the_edge(appliance: Appliance, alice: Identity, judge: Judge, said: str) -> None:
+    """A right leaf, but not by the edge's word."""
+    right = said_by_edge(appliance, as_shown(alice.folder / "agent.crt"))
+    secret = right[0]
+    wrong: dict[str, Headers] = {
+        "nothing": right[1:],
+        "wrong": [(secret[0], "0" * 64), *right[1:]],
+        "twice": [secret, *right],
+    }
+    for slot in SLOTS:
+        judge.mark()
+        (answer,) = at_once([(worker_door(appliance, slot), write_request("GET", SELF, wrong[said]))])
+        assert answer.status == 400 and judge.entries() == []
+        (answer,) = at_once([(worker_door(appliance, slot), write_request("GET", SELF, right))])
+        judge.served(answer, upstream=False)
+
+
+# --- a proof works once ----------------------------------------------------------------------------------------------
+
+SPELLINGS = ("DPoP {}", "dpop {}", "DPOP {}", "dPoP {}", "DPoP  {}", "dpop   {}", "DPop {}", "DpoP  {}")
+"""Of one credential. The edge chooses a worker by the header's bytes, so these are on their way to several."""
+
+
+def nonce_of(door: Door, *headers: tuple[str, str]) -> str:
+    """The newest nonce of whoever answers there."""
+    (answer,) = at_once([(door, write_request("GET", SELF, headers))])
+    nonce = answer.header("dpop-nonce")
+    assert answer.status == 401 and nonce
+    return nonce
+
+
+def proven(kit: Kit, nonce: str) -> tuple[str, str]:
+    """A proof for one GET of one's own identity."""
+    return "DPoP", kit.proof(path=SELF, htm="GET", nonce=nonce)
+
+
+def is_once(answers: list[Answer], codes: set[str]) -> None:
+    assert Counter(answer.status for answer in answers) == {200: 1, 401: len(answers) - 1}
+    assert {answer.document["code"] for answer in answers if answer.status == 401} <= codes
+
+
+@pytest.mark.parametrize("turn", range(ROUNDS))
+def test_a_proof_sent_fifty_times_at_once_works_once(appliance: Appliance, kit: Kit, judge: Judge, turn: int) -> None:
+    door, authorization = edge_door(appliance), ("Authorization", f"DPoP {kit.token}")
+    proof = proven(kit, nonce_of(door, authorization))
+    judge.mark()
+    answers = at_once([(door, write_request("GET", SELF, [authorization, proof]))] * 50)
+    is_once(answers, {"invalid_dpop_proof"})
+    assert Counter(entry["phase"] for entry in judge.entries()) == {"intent": 1, "outcome": 1, "event": 49}
+
+
+@pytest.mark.parametrize("turn", range(ROUNDS))
+def test_a_proof_works_once_however_its_token_is_spelled(
+    appliance: Appliance, kit: Kit, judge: Judge, turn: int
+) -> None:
+    """So that the edge leads them to several workers: all but one have another nonce, and that one has a memory."""
+    door = edge_door(appliance)
+    spelled = [("Authorization", SPELLINGS[n % len(SPELLINGS)].format(kit.token)) for n in range(50)]
+    proof = proven(kit, nonce_of(door, spelled[0]))
+    judge.mark()
+    answers = at_once([(door, write_request("GET", SELF, [header, proof])) for header in spelled])
+    is_once(answers, {"invalid_dpop_proof", "use_dpop_nonce"})
+    assert Counter(entry["phase"] for entry in judge.entries()) == {"intent": 1, "outcome": 1, "event": 49}
+
+
+@pytest.mark.parametrize("turn", range(ROUNDS))
+def test_a_proof_works_once_at_four_workers_at_once(appliance: Appliance, kit: Kit, judge: Judge, turn: int) -> None:
+    """Behind the edge's back, so that its choice of a worker has no part in it."""
+    said = [*said_by_edge(appliance), ("Authorization", f"DPoP {kit.token}")]
+    mine = turn % WORKERS
+    proof = proven(kit, nonce_of(worker_door(appliance, mine), *said_by_edge(appliance)))
+    doors = [worker_door(appliance, n % WORKERS) for n in range(52)]
+    judge.mark()
+    answers = at_once([(door, write_request("GET", SELF, [*said, proof])) for door in doors])
+    is_once(answers, {"invalid_dpop_proof", "use_dpop_nonce"})
+    (by,) = [n % WORKERS for n, answer in enumerate(answers) if answer.status == 200]
+    assert by == mine
+    codes = Counter(answer.document.get("code") for answer in answers)
+    assert codes == {"use_dpop_nonce": 39, "invalid_dpop_proof": 12, None: 1}
+    (served,) = [answer for answer in answers if answer.status == 200]
+    judge.served(served, upstream=False)
+
+
+def test_a_proof_from_before_a_restart_is_worth_nothing(appliance: Appliance, kit: Kit, judge: Judge) -> None:
+    """Never used, and its worker killed: no worker takes it, neither the new one nor another; a new one works."""
+    said = [*said_by_edge(appliance), ("Authorization", f"DPoP {kit.token}")]
+    for slot in SLOTS:
+        door = worker_door(appliance, slot)
+        nonce = nonce_of(door, *said_by_edge(appliance))
+        used, unused = (write_request("GET", SELF, [*said, proven(kit, nonce)]) for _ in range(2))
+        (answer,) = at_once([(door, used)])
+        assert answer.status == 200
+        before = appliance.pid(f"worker-{slot}")
+        appliance.kill_worker(slot)
+        wait_until(lambda slot=slot, before=before: appliance.pid(f"worker-{slot}") != before, 20, "it is replaced")
+        fresh = nonce_of(door, *said_by_edge(appliance))  # waits in the backlog until the new worker serves
+        assert fresh != nonce
+        for request in (used, unused):
+            for other in SLOTS:
+                judge.mark()
+                (answer,) = at_once([(worker_door(appliance, other), request)])
+                judge.refused(answer, refusal(401, "use_dpop_nonce"), SELF)
+        judge.mark()
+        (answer,) = at_once([(door, write_request("GET", SELF, [*said, proven(kit, fresh)]))])
+        judge.served(answer, upstream=False)
+
+
+# --- a client assertion works once -----------------------------------------------------------------------------------
+
+
+def enroll_without_dpop(appliance: Appliance, name: str) -> Kit:
+    """An agent that named no DPoP key: it signs assertions with its certificate's key, and proofs with any."""
+    key = make_key()
+    body = {"csr": make_csr(key, name), "name": name, "token": appliance.enrollment_token(name)}
+    with appliance.client() as client:
+        issued = client.post("/v1/enrollments", json=body)
+        assert issued.status_code == 201, issued.text
+    folder = appliance.data / "agents" / name
+    folder.mkdir(parents=True)
+    (folder / "agent.key").write_bytes(encode_pem_key(key))
+    (folder / "agent.crt").write_text(issued.json()["certificate"])
+    return Kit(appliance, Identity(folder, name, appliance.base_url, appliance.data / "ca" / "ca.crt", key))
+
+
+TWENTY = 20
+
+
+def asking(kit: Kit, assertion: str, nonce: str, *said: tuple[str, str]) -> bytes:
+    """A token request with a proof by a key that nobody has seen before."""
+    form = urlencode(kit.form(client_assertion=assertion)).encode()
+    proof = kit.proof(path=TOKEN, key=make_key(), nonce=nonce)
+    return write_request("POST", TOKEN, [*said, FORM_TYPE, ("DPoP", proof)], form)
+
+
+def is_one_token(answers: list[Answer]) -> None:
+    assert Counter(answer.status for answer in answers) == {200: 1, 401: len(answers) - 1}
+    assert {answer.document["error"] for answer in answers if answer.status == 401} == {"invalid_client"}
+
+
+@pytest.mark.parametrize("turn", range(ROUNDS))
+def test_an_assertion_buys_one_token_whatever_it_is_bound_to(appliance: Appliance, judge: Judge, turn: int) -> None:
+    """A thief who saw the assertion has no key of the agent's, but brings twenty of its own."""
+    kit = enroll_without_dpop(appliance, f"plain-{turn}")
+    door, assertion = edge_door(appliance), kit.assertion()
+    nonce = nonce_of(door)
+    requests = [asking(kit, assertion, nonce) for _ in range(TWENTY)]
+    judge.mark()
+    is_one_token(at_once([(door, request) for request in requests]))
+    assert Counter(e["outcome"]["status"] for e in judge.entries() if e["phase"] == "outcome")["ok"] == 1
+    (answer,) = at_once([(door, asking(kit, kit.assertion(), nonce_of(door)))])
+    assert answer.status == 200, "another assertion is as good as the first was"
+
+
+@pytest.mark.parametrize("turn", range(ROUNDS))
+def test_an_assertion_buys_one_token_at_four_workers_at_once(appliance: Appliance, judge: Judge, turn: int) -> None:
+    kit = enroll_without_dpop(appliance, f"plainer-{turn}")
+    assertion, said = kit.assertion(), said_by_edge(appliance)
+    known_everywhere(appliance, kit.identity)
+    nonces = [nonce_of(worker_door(appliance, slot), *said) for slot in SLOTS]
+    attempts = [
+        (worker_door(appliance, n % WORKERS), asking(kit, assertion, nonces[n % WORKERS], *said)) for n in range(TWENTY)
+    ]
+    judge.mark()
+    is_one_token(at_once(attempts))
+    assert Counter(e["outcome"]["status"] for e in judge.entries() if e["phase"] == "outcome")["ok"] == 1
+    for slot in SLOTS:  # and none of them forgets
+        (answer,) = at_once([(worker_door(appliance, slot), asking(kit, assertion, nonces[slot], *said))])
+        assert (answer.status, answer.document["error"]) == (401, "invalid_client")
+
+
+def test_an_assertion_of_an_agent_with_a_key_binds_to_that_key_alone(appliance: Appliance, kit: Kit) -> None:
+    said, assertion = said_by_edge(appliance), kit.assertion()
+    nonces = [nonce_of(worker_door(appliance, slot), *said) for slot in SLOTS]
+    answers = at_once([(worker_door(appliance, n), asking(kit, assertion, nonces[n], *said)) for n in SLOTS])
+    assert {(answer.status, answer.document["error"]) for answer in answers} == {(400, "invalid_dpop_proof")}
+    fresh = kit.assertion()
+    form = urlencode(kit.form(client_assertion=fresh)).encode()
+    proof = ("DPoP", kit.proof(path=TOKEN, nonce=nonces[0]))
+    (answer,) = at_once([(worker_door(appliance, 0), write_request("POST", TOKEN, [*said, FORM_TYPE, proof], form))])
+    assert answer.status == 200
+
+
+def known_everywhere(appliance: Appliance, identity: Identity) -> None:
+    """Until every worker knows the agent and its certificate of now."""
+    shown = as_shown(identity.folder / "agent.crt")
+    for slot in SLOTS:
+        with open_worker(appliance, slot, shown) as client:
+            wait_until(lambda client=client: client.get(SELF).status_code == 200, 2, "the worker knows the agent")
+
+
+# --- a busy client is not challenged ----------------------------------------------------------------------------------
+
+
+def test_a_busy_client_is_hardly_ever_asked_for_another_nonce(appliance: Appliance) -> None:
+    """Ten agents, 200 calls each on kept connections, four workers: fewer than one call in a hundred, after each
+    client's first, is answered with `use_dpop_nonce` (RFC 9449 §8.2)."""
+    identities = [appliance.enroll(f"busy-{n}") for n in range(10)]
+    challenges: Counter[str] = Counter()
+
+    def count(name: str) -> Callable[[httpx.Response], None]:
+        def look(response: httpx.Response) -> None:
+            if 'error="use_dpop_nonce"' in response.headers.get("www-authenticate", ""):
+                challenges[name] += 1
+
+        return look
+
+    def work(identity: Identity) -> Counter[int]:
+        statuses: Counter[int] = Counter()
+        hooks = {"response": [count(identity.name)]}
+        with appliance.client(auth=DPoPAuth(identity), event_hooks=hooks) as client:
+            assert client.get(SELF).status_code == 200
+            challenges.pop(identity.name, None)
+            for _ in range(200):
+                statuses[client.get(SELF).status_code] += 1
+        return statuses
+
+    with ThreadPoolExecutor(10) as pool:
+        answered = sum(pool.map(work, identities), Counter[int]())
+    assert answered == {200: 2000}
+    assert challenges.total() < 20, challenges
+
+
+# --- revoked at t: no worker serves at t + 1 s ------------------------------------------------------------------------
+
+EVERY = 0.05
+"""Seconds between two calls of one watcher."""
+
+
+class Watcher:
+    """Calls one worker with one credential again and again; knows when what it was told changed last."""
+
+    def __init__(self, send: Callable[[], Answer]) -> None:
+        self._send = send
+        self._told: list[tuple[float, int, str | None]] = []
+        self._end = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def _run(self) -> None:
+        while not self._end.wait(EVERY):
+            at = time.monotonic()
+            answer = self._send()
+            self._told.append((at, answer.status, None if answer.status == 200 else answer.document.get("code")))
+
+    def told(self) -> tuple[int, str | None]:
+        return self._told[-1][1:] if self._told else (0, None)
+
+    def last(self, status: int) -> float:
+        """When the last call was begun that was answered with this."""
+        return max(at for at, said, _ in self._told if said == status)
+
+    def end(self) -> None:
+        self._end.set()
+        self._thread.join(10)
+
+
+class Prover:
+    """Calls one worker by token and proof, with that worker's newest nonce."""
+
+    def __init__(self, client: httpx.Client, kit: Kit, token: str) -> None:
+        self._client, self._kit, self._token = client, kit, token
+        self._nonce = client.get(SELF).headers["dpop-nonce"]
+
+    def __call__(self) -> Answer:
+        proof = self._kit.proof(path=SELF, htm="GET", nonce=self._nonce, token=self._token)
+        headers = {"Authorization": f"DPoP {self._token}", "DPoP": proof}
+        answer = Answer.of(self._client.get(SELF, headers=headers))
+        self._nonce = answer.header("dpop-nonce") or self._nonce
+        return answer
+
+
+def watch_everything(appliance: Appliance, kit: Kit, opened: ExitStack) -> dict[str, Watcher]:
+    """Every kind of credential at every worker."""
+    name, shown = kit.identity.name, as_shown(kit.identity.folder / "agent.crt")
+    with appliance.admin() as admin:
+        assert admin.patch(f"/v1/admin/agents/{name}", json={"api_keys": True}).status_code == 200
+        key = admin.post(f"/v1/admin/agents/{name}/api-keys", json={}).json()["key"]
+    with appliance.by_certificate(kit.identity) as client:
+        bound = ask(client, TOKEN).document["access_token"]
+    proven = kit.token
+
+    def watch(slot: int, certificate: str, **headers: str) -> Watcher:
+        client = opened.enter_context(open_worker(appliance, slot, certificate))
+        return Watcher(lambda: Answer.of(client.get(SELF, headers=headers)))
+
+    watchers: dict[str, Watcher] = {}
+    for slot in SLOTS:
+        prover = Prover(opened.enter_context(open_worker(appliance, slot)), kit, proven)
+        watchers[f"proof at {slot}"] = Watcher(prover)
+        watchers[f"certificate at {slot}"] = watch(slot, shown)
+        watchers[f"bound token at {slot}"] = watch(slot, shown, Authorization=f"Bearer {bound}")
+        watchers[f"API key at {slot}"] = watch(slot, "", Authorization=f"Bearer {key}")
+    for watcher in watchers.values():
+        opened.callback(watcher.end)
+    return watchers
+
+
+def test_every_worker_follows_an_agents_status_within_a_second(appliance: Appliance) -> None:
+    """Revoked, suspended, and served again each time; by every kind of credential, at every worker."""
+    kit = Kit(appliance, appliance.enroll("watched"))
+    path = "/v1/admin/agents/watched"
+    steps = [
+        (("POST", f"{path}/revoke", {"reason": "stolen"}), 401),
+        (("POST", f"{path}/reactivate", {}), 200),
+        (("PATCH", path, {"status": "suspended"}), 401),
+        (("PATCH", path, {"status": "active"}), 200),
+    ]
+    with ExitStack() as opened, appliance.admin() as admin:
+        watchers = watch_everything(appliance, kit, opened)
+        everywhere(watchers, 200)
+        assert len(watchers) == 4 * WORKERS
+        for (method, where, body), then in steps:
+            at = time.monotonic()
+            assert admin.request(method, where, json=body).status_code == 200
+            everywhere(watchers, then)
+            before = 200 if then == 401 else 401
+            late = {name: watcher.last(before) - at for name, watcher in watchers.items()}
+            assert max(late.values()) <= 1.0, late
+            time.sleep(0.3)
+            everywhere(watchers, then)  # and it stays so
+            if then == 401:
+                assert {watcher.told()[1] for watcher in watchers.values()} == {"agent_inactive"}
+
+
+def everywhere(watchers: dict[str, Watcher], status: int) -> None:
+    wait_until(
+        lambda: all(watcher.told()[0] == status for watcher in watchers.values()), 5, f"everybody is told {status}"
+    )
+
+
+# --- a renewed leaf --------------------------------------------------------------------------------------------------
+
+
+def renew(appliance: Appliance, identity: Identity, folder: Path) -> tuple[Identity, dict[str, Any]]:
+    """The identity with a new leaf, and what the appliance said."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    with appliance.by_certificate(identity) as client:
+        said = client.post(f"{SELF}/renew", json={"csr": make_csr(key, identity.name)})
+        assert said.status_code == 200, said.text
+    leaf = x509.load_pem_x509_certificate(said.json()["certificate"].encode())
+    return show(folder, key, leaf), said.json()
+
+
+def told_everywhere(appliance: Appliance, identity: Identity) -> set[tuple[int, str | None]]:
+    """What this leaf is answered by the edge, and by each worker."""
+    answers = []
+    shown = as_shown(identity.folder / "agent.crt")
+    with appliance.by_certificate(identity) as client:
+        answers.append(ask(client, SELF))
+    for slot in SLOTS:
+        with open_worker(appliance, slot, shown) as client:
+            answers.append(ask(client, SELF))
+    return {(one.status, None if one.status == 200 else one.document["code"]) for one in answers}
+
+
+GOOD = {(200, None)}
+ENDED = {(401, "invalid_certificate")}
+
+
+def end_of_grace(appliance: Appliance, name: str, at: float) -> None:
+    """Move the end of the grace to `at`, as if the time until then had passed already."""
+    with closing(sqlite3.connect(appliance.data / "db" / "control.sqlite", timeout=10)) as connection, connection:
+        connection.execute("UPDATE revision SET value = value + 1, agents = value + 1")
+        connection.execute(
+            "UPDATE agents SET previous_until = ?, version = (SELECT value FROM revision) WHERE name = ?", (at, name)
+        )
+
+
+def test_a_renewed_leaf_replaces_the_old_one_after_the_grace(appliance: Appliance, tmp_path: Path) -> None:
+    first = appliance.enroll("renewing")
+    asked = time.time()
+    second, said = renew(appliance, first, tmp_path / "second")
+    until = datetime.fromisoformat(said["previous_until"]).timestamp()
+    assert asked + GRACE - 2 <= until <= time.time() + GRACE, "48 hours, though the leaf itself lives for 30 days"
+    assert told_everywhere(appliance, second) == GOOD
+    assert told_everywhere(appliance, first) == GOOD
+    end = time.time() + 2
+    end_of_grace(appliance, "renewing", end)
+    time.sleep(1)
+    assert told_everywhere(appliance, first) == GOOD
+    time.sleep(max(0.0, end - time.time()) + 0.05)
+    assert told_everywhere(appliance, first) == ENDED
+    assert told_everywhere(appliance, second) == GOOD
+
+
+def test_only_the_leaf_before_has_a_grace(appliance: Appliance, tmp_path: Path) -> None:
+    first = appliance.enroll("twice-renewed")
+    second, _ = renew(appliance, first, tmp_path / "second")
+    third, _ = renew(appliance, second, tmp_path / "third")
+    wait_until(lambda: told_everywhere(appliance, first) == ENDED, 2, "the leaf before the last is over")
+    assert told_everywhere(appliance, second) == GOOD
+    assert told_everywhere(appliance, third) == GOOD
+
+
+def serial_of(identity: Identity) -> int:
+    return x509.load_pem_x509_certificate((identity.folder / "agent.crt").read_bytes()).serial_number
+
+
+def is_listed(appliance: Appliance, identity: Identity) -> bool:
+    with appliance.client() as client:
+        made = x509.load_pem_x509_crl(client.get("/pki/crl.pem").content)
+    return made.get_revoked_certificate_by_serial_number(serial_of(identity)) is not None
+
+
+def test_every_leaf_of_a_revoked_agent_is_on_the_list(appliance: Appliance, alice: Identity, tmp_path: Path) -> None:
+    first = appliance.enroll("listed")
+    second, _ = renew(appliance, first, tmp_path / "second")
+    third, _ = renew(appliance, second, tmp_path / "third")
+    leaves = (first, second, third)
+    assert [is_listed(appliance, leaf) for leaf in leaves] == [False] * 3
+    with appliance.admin() as admin:
+        assert admin.post("/v1/admin/agents/listed/revoke", json={}).status_code == 200
+        wait_until(lambda: all(is_listed(appliance, leaf) for leaf in leaves), 2, "all three are listed")
+        assert told_everywhere(appliance, third) == {(401, "agent_inactive")}
+        assert not is_listed(appliance, alice)
+        assert admin.post("/v1/admin/agents/listed/reactivate", json={}).status_code == 200
+    wait_until(lambda: not is_listed(appliance, third) and not is_listed(appliance, second), 2, "they are off again")
+    assert is_listed(appliance, first), "a leaf that was replaced before stays on the list"
+
+
+def test_nothing_was_lost_on_the_way(appliance: Appliance) -> None:
+    assert appliance.verify() == 0
