@@ -309,17 +309,23 @@ def http2(appliance: Appliance, agent: Identity, request: bytes, stream: int) ->
             return None
 
 
-def storm(appliance: Appliance, agent: Identity) -> None:
-    """A connection that opens 500 streams and resets every one at once, until the edge has read them all or cut."""
-    streams = b"".join(open_stream(n) + frame(3, 0, n, CANCEL) for n in range(1, 1001, 2))
+def storm(appliance: Appliance, agent: Identity, count: int = 500) -> bool:
+    """A connection that opens so many streams and resets every one at once, until the edge has read them all or has
+    ended it: True then."""
+    streams = b"".join(open_stream(n) + frame(3, 0, n, CANCEL) for n in range(1, 2 * count, 2))
     with connect(appliance, agent, "h2") as tls:
         try:
             tls.sendall(PREFACE + streams + frame(6, 0, 0, bytes(8)))
             reader = tls.makefile("rb")
-            while (head := reader.read(9)) and head[3:5] != b"\6\1":  # the answer to the ping is the end
+            while head := reader.read(9):
+                if head[3:5] == b"\6\1":  # the answer to the ping
+                    return False
+                if head[3] == 7:  # GOAWAY
+                    return True
                 reader.read(int.from_bytes(head[:3], "big"))
         except (ConnectionError, ssl.SSLError):
-            return
+            pass
+        return True
 
 
 def test_rapid_reset_harms_nobody(appliance: Appliance, agent: Identity, judge: Judge) -> None:
@@ -338,6 +344,15 @@ def test_rapid_reset_harms_nobody(appliance: Appliance, agent: Identity, judge: 
     assert time.monotonic() - asked < 5, "latency is back to normal"
     TALLY.refused.add("rapid-reset")
     TALLY.served.add("rapid-reset")
+
+
+def test_a_connection_has_a_thousand_streams_at_most(appliance: Appliance, agent: Identity, judge: Judge) -> None:
+    """Whatever their fate: who wants more has to come again, by a handshake, and is counted."""
+    assert storm(appliance, agent, 1500)
+    wait_until(lambda: all(shape == 2 for shape in shapes(judge).values()), 10, "every exchange is closed")
+    assert len(shapes(judge)) <= 1000
+    judge.mark()
+    judge.served(send_raw(appliance, GOOD, agent))
 
 
 def shapes(judge: Judge) -> Counter[str]:
