@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from cryptography import x509
-from fastapi import Body, Header, Response
+from fastapi import Body, Depends, Header, Response
 
 from mastio.control.context import Caller, Context
 from mastio.control.endpoints import Endpoint, Endpoints
@@ -18,6 +18,17 @@ from mastio.presented import parse_password
 
 CsrBytes = Annotated[bytes, Body(media_type=REQUEST_TYPE)]
 CHALLENGE = (("WWW-Authenticate", 'Basic realm="Mastio EST"'),)
+
+
+async def read_password(authorization: Annotated[str | None, Header()] = None) -> tuple[str, str]:
+    """User and password, asked for before the body is judged: clients try without first, some with an empty body."""
+    password = parse_password(authorization or "")
+    if password is None:
+        raise AuthenticationError("A one-time token is wanted as the password of HTTP Basic.", headers=CHALLENGE)
+    return password
+
+
+Password = Annotated[tuple[str, str], Depends(read_password)]
 
 
 class EstRouter:
@@ -42,14 +53,11 @@ class EstRouter:
         trusted = [x509.load_der_x509_certificate(der) for der in (*trust.roots, *trust.intermediates)]
         return _answer(trusted, "public, max-age=300")
 
-    async def enroll(self, body: CsrBytes, authorization: Annotated[str | None, Header()] = None) -> Response:
+    async def enroll(self, body: CsrBytes, password: Password) -> Response:
         """§4.2: a leaf for a certificate request, with a one-time token as the password of HTTP Basic.
 
         The agent's name is that of the request's SPIFFE ID, else its common name, else the user of HTTP Basic.
         """
-        password = parse_password(authorization or "")
-        if password is None:
-            raise AuthenticationError("A one-time token is wanted as the password of HTTP Basic.", headers=CHALLENGE)
         user, token = password
         csr, name = self._parse(body, user)
         if not is_agent_name(name):

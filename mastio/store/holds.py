@@ -101,7 +101,8 @@ class HoldStore:
         """It was approved, and could not be carried out."""
 
         def work(connection: Connection, version: int) -> None:
-            connection.execute(update(holds).where(holds.c.id == identifier).values(status="failed", version=version))
+            approved = update(holds).where(holds.c.id == identifier, holds.c.status == "approved")
+            connection.execute(approved.values(status="failed", version=version))
 
         await self._change(work)
 

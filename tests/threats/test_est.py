@@ -200,6 +200,13 @@ def test_a_credential_that_is_no_token_for_the_name(appliance: Appliance, judge:
     verify_twin(appliance, judge, agent, token)
 
 
+def test_a_client_that_tries_without_anything_first(appliance: Appliance, judge: Judge) -> None:
+    """RFC 7030 §3.2.3: it is told what is wanted, whatever its body."""
+    judge.refused(post(appliance, EST_ENROLL, b"", []), NO_CREDENTIAL, EST_ENROLL)
+    agent = new_name("est")
+    verify_twin(appliance, judge, agent, appliance.enrollment_token(agent))
+
+
 def test_a_name_that_is_taken(appliance: Appliance, judge: Judge, agent: Identity) -> None:
     token = appliance.enrollment_token("*")
     judge.mark()
