@@ -27,6 +27,12 @@ FRESH = 20.0
 AGAIN_AFTER = 2.0
 """Seconds between two attempts to replace a token in the background."""
 
+KEEP_PROOF = 10.0
+"""Seconds that a proof may wait: the appliance takes one for 60."""
+
+MOST_KINDS = 64
+"""Pairs of method and path for which a proof is kept."""
+
 LARGEST_REPLY = 64 * 1024
 
 
@@ -41,11 +47,11 @@ class NoToken(Exception):
 class Grant:
     """A token, and the newest nonce for calls with it."""
 
-    __slots__ = ("nonce", "nonce_at", "renew_at", "token", "used")
+    __slots__ = ("authorization", "nonce", "nonce_at", "token", "used")
 
     def __init__(self, token: Token, nonce: str | None) -> None:
         self.token = token
-        self.renew_at = token.renew_at
+        self.authorization = b"DPoP " + token.value.encode("ascii")
         self.nonce = nonce
         self.nonce_at = 0.0
         self.used = False
@@ -54,6 +60,38 @@ class Grant:
         nonce = read_header(headers, b"dpop-nonce")
         if nonce:
             self.nonce, self.nonce_at = nonce, time.monotonic()
+
+
+class Stock:
+    """Proofs that are signed while the appliance is thinking, so that the next call of the same kind need not wait.
+
+    A proof names method, path, token and nonce, so one kept here fits the next call unless token or nonce have changed.
+    """
+
+    def __init__(self) -> None:
+        self._proofs: dict[tuple[str, str], tuple[Grant, str | None, float, str] | None] = {}
+
+    def take(self, grant: Grant, method: str, path: str, now: float) -> str | None:
+        """The proof that was put here for such a call, if it is still good. Nobody else gets it."""
+        found = self._proofs.get((method, path))
+        if found is None:
+            return None
+        self._proofs[method, path] = None
+        owner, nonce, made, proof = found
+        return proof if owner is grant and nonce == grant.nonce and now - made < KEEP_PROOF else None
+
+    def wants(self, method: str, path: str) -> bool:
+        """Whether there was such a call before, and its successor has no proof yet."""
+        name = (method, path)
+        if name in self._proofs:
+            return self._proofs[name] is None
+        if len(self._proofs) >= MOST_KINDS:
+            del self._proofs[next(iter(self._proofs))]
+        self._proofs[name] = None
+        return False
+
+    def put(self, grant: Grant, method: str, path: str, now: float, proof: str) -> None:
+        self._proofs[method, path] = (grant, grant.nonce, now, proof)
 
 
 class Keeper:
@@ -65,6 +103,7 @@ class Keeper:
         self._say = say
         self._prover = Prover(identity.dpop_key)
         self._host = urlsplit(identity.base_url).netloc.encode("ascii")
+        self._stock = Stock()
         self._grant: Grant | None = None
         self._token_nonce: str | None = None
         self._fetching: asyncio.Task[Grant] | None = None
@@ -82,13 +121,18 @@ class Keeper:
 
     def sign(self, grant: Grant, method: str, path: str) -> list[tuple[bytes, bytes]]:
         """The three lines that make a request the agent's; `path` without its query."""
-        htu = self._identity.base_url + path
-        proof = self._prover.prove(method, htu, time.time(), grant.nonce, grant.token.ath)
-        return [
-            (b"host", self._host),
-            (b"authorization", b"DPoP " + grant.token.value.encode("ascii")),
-            (b"dpop", proof.encode("ascii")),
-        ]
+        now = time.time()
+        proof = self._stock.take(grant, method, path, now) or self._prove(grant, method, path, now)
+        return [(b"host", self._host), (b"authorization", grant.authorization), (b"dpop", proof.encode("ascii"))]
+
+    def prepare(self, grant: Grant, method: str, path: str) -> None:
+        """Sign the next call like this one. To be called while there is nothing to do but wait."""
+        if self._stock.wants(method, path):
+            now = time.time()
+            self._stock.put(grant, method, path, now, self._prove(grant, method, path, now))
+
+    def _prove(self, grant: Grant, method: str, path: str, now: float) -> str:
+        return self._prover.prove(method, self._identity.base_url + path, now, grant.nonce, grant.token.ath)
 
     async def freshen(self, grant: Grant) -> None:
         """Make sure that the nonce is good for a call that cannot be repeated. Raises `Unreachable`, `BrokenOff`."""

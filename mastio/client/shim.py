@@ -10,6 +10,7 @@ good any more is answered by asking again, unseen. A longer one is streamed, aft
 from __future__ import annotations
 
 import asyncio
+import gc
 import socket
 import time
 from collections.abc import Callable
@@ -50,6 +51,8 @@ LOOK_EVERY = 60.0
 """Seconds between two looks whether the certificate is due."""
 
 BACKLOG = 1024
+COLLECT = (50_000, 20, 100)
+"""Calls make few cycles and many short-lived objects, so looking for cycles less often costs no memory here."""
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 
 Say = Callable[[str], None]
@@ -143,6 +146,7 @@ class Shim:
             answered.add(wanted)
             if wanted == "invalid_token":
                 grant = await self._keeper.grant(bad=grant)
+                answered = {"invalid_token"}  # the new one may lead to another worker, and to its nonce
 
     async def _send(self, call: Call, grant: Grant, framing: RawHeaders, body: bytes) -> Connection:
         """Once more where a kept connection turned out to be dead and asking twice does no harm (RFC 9110 §9.2.2)."""
@@ -152,6 +156,7 @@ class Shim:
             head = build_head(call.method, call.target, [*signed, *call.headers, *framing])
             try:
                 connection.start(head + body, head_only=call.method == "HEAD")
+                self._keeper.prepare(grant, call.method, call.path)
                 await connection.read_head()
             except BrokenOff as error:
                 connection.abort()
@@ -226,6 +231,8 @@ async def serve(identity: Identity, listener: socket.socket, say: Say) -> None:
         timeout_graceful_shutdown=DRAIN,
     )
     beside = [asyncio.create_task(warm_up(keeper, say)), asyncio.create_task(keep_renewed(identity, say))]
+    gc.freeze()  # what lives now lives as long as the shim
+    gc.set_threshold(*COLLECT)
     try:
         await Server(config, lambda: say(introduce(identity, tcp_url(listener)))).serve([listener])
     finally:
