@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import time
 from pathlib import Path
 
 from mastio.client.call import open_client, warn_if_due
@@ -25,7 +26,7 @@ def run(args: argparse.Namespace) -> int:
     if not args.path.startswith("/"):
         raise ConfigurationError("PATH must begin with a slash.", "For example: mastio call … GET /v1/models")
     identity = Identity.load(args.identity)
-    warn_if_due(identity)
+    warn_if_due(identity, time.time())
     content, headers = _read_body(args)
     with (
         open_client(identity) as client,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import time
 from pathlib import Path
 
 import httpx
@@ -22,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     receipt = None
     identity = Identity.load(args.identity)
-    warn_if_due(identity)
+    warn_if_due(identity, time.time())
     try:
         for piece, response in chat(identity, args.model, args.text, stream=args.stream):
             print(piece, end="", flush=True)

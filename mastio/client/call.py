@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -17,9 +16,9 @@ from mastio.client.renewal import due
 from mastio.errors import ConfigurationError
 
 
-def warn_if_due(identity: Identity) -> None:
+def warn_if_due(identity: Identity, now: float) -> None:
     """One line for who runs a command by hand: the shim renews by itself, single calls do not."""
-    if due(identity, time.time()):
+    if due(identity, now):
         print(
             f"mastio: a third of the certificate's life or less is left: mastio renew --identity {identity.folder}",
             file=sys.stderr,

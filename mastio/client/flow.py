@@ -187,16 +187,19 @@ class CertificateFlow:
     the new one.
     """
 
-    def __init__(self, identity: Identity, context: ssl.SSLContext | None = None) -> None:
+    def __init__(
+        self, identity: Identity, context: ssl.SSLContext | None = None, look_every: float = LOOK_EVERY
+    ) -> None:
         self._identity = identity
         self._context = context
         self._shown = _stamp(identity)
-        self._look_at = time.monotonic() + LOOK_EVERY
+        self._look_every = look_every
+        self._look_at = time.monotonic() + look_every
 
     def auth_flow(self, request: Request) -> Generator[Request, Response, None]:
         remove_secrets(request)
         if self._context is not None and time.monotonic() >= self._look_at:
-            self._look_at = time.monotonic() + LOOK_EVERY
+            self._look_at = time.monotonic() + self._look_every
             self._show_newest(self._context)
         yield request
 

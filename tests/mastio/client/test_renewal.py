@@ -17,8 +17,9 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat,
 from test_enroll import run
 
 from mastio.cli import renew as verb
-from mastio.client import Identity, certificate_client, renew, renewal
+from mastio.client import CertificateAuth, Identity, certificate_client, renew, renewal
 from mastio.client import folder as folder_module
+from mastio.client.call import warn_if_due
 from mastio.client.folder import NAMES, find_pair, switch
 from mastio.client.renewal import due, fetch_anchor, is_due, renew_if_due
 from mastio.errors import ConfigurationError
@@ -233,6 +234,14 @@ def test_if_due_looks_at_the_certificate(appliance: Appliance) -> None:
     assert belongs_together(identity.folder) != before
 
 
+def test_a_hand_made_call_says_when_it_is_time(agent: Identity, capsys: pytest.CaptureFixture[str]) -> None:
+    warn_if_due(agent, time.time())
+    assert capsys.readouterr().err == ""
+    warn_if_due(agent, time.time() + DAY * 2 / 3 + 120)
+    said = capsys.readouterr()
+    assert said.out == "" and said.err.count("\n") == 1 and f"mastio renew --identity {agent.folder}" in said.err
+
+
 # --- the trust anchor -------------------------------------------------------------------------------------------------
 
 
@@ -273,10 +282,15 @@ def test_what_is_no_anchor_is_not_taken(appliance: Appliance, agent: Identity, c
         assert fetch_anchor(agent, client) is None
 
 
-def test_a_running_client_shows_the_renewed_certificate(appliance: Appliance, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_running_client_shows_the_renewed_certificate(appliance: Appliance) -> None:
     identity = appliance.enroll("long-runner")
-    monkeypatch.setattr("mastio.client.auth.LOOK_EVERY", 0.0)
-    with certificate_client(identity, limits=httpx.Limits(max_keepalive_connections=0)) as client:
+    context = identity.tls(certificate=True)
+    with certificate_client(
+        identity,
+        auth=CertificateAuth(identity, context, look_every=0.0),
+        verify=context,
+        limits=httpx.Limits(max_keepalive_connections=0),
+    ) as client:
         before = client.get("/v1/agents/self").json()["credential"]["x5t#S256"]
         renew(identity)
         after = client.get("/v1/agents/self").json()["credential"]["x5t#S256"]
