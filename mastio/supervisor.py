@@ -23,6 +23,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from mastio.reloading import EdgeReload
+
 PR_SET_PDEATHSIG = 1
 RENEW_EVERY = 3600.0
 """Seconds between two looks at the edge's certificate; it is renewed with a third of its life left."""
@@ -63,6 +65,7 @@ class Supervisor:
         self._stopping = False
         self._renew_at = 0.0
         self._published: tuple[int, ...] = ()
+        self._reload: EdgeReload | None = None
         self._environment = {**os.environ, "PROMETHEUS_MULTIPROC_DIR": str(data / "run" / "metrics")}
         self._lock = -1
 
@@ -84,6 +87,7 @@ class Supervisor:
             self._children.append(self._stub(plan["stub_port"]))
         if self._nginx is not None:
             self._children.append(self._edge(self._nginx))
+            self._reload = EdgeReload(self._data / "run" / "edge-closing")
         self._published = self._look_at_edge()
         try:
             for child in self._children:
@@ -173,6 +177,7 @@ class Supervisor:
             if time.monotonic() >= self._renew_at or self._look_at_edge() != self._published:
                 self._renew_at = time.monotonic() + RENEW_EVERY
                 self._renew()
+            self._step_reload()
             time.sleep(0.1)
 
     def _look(self, child: Child) -> None:
@@ -192,9 +197,13 @@ class Supervisor:
             return
         self._published = published
         _say("the edge's certificates were renewed")
+        if self._reload is not None:
+            self._reload.begin(time.monotonic())
+
+    def _step_reload(self) -> None:
         for child in self._children:
-            if child.name == "edge" and child.process is not None:
-                child.process.send_signal(signal.SIGHUP)
+            if child.name == "edge" and child.process is not None and self._reload is not None:
+                self._reload.step(time.monotonic(), child.process)
 
     def _look_at_edge(self) -> tuple[int, ...]:
         """Changes when one of the certificate files of the edge is replaced, or the anchor that clients are given."""

@@ -6,6 +6,7 @@ set -eu
 
 data=${1:-/data}
 edge=$data/edge
+closing=$data/run/edge-closing
 
 fingerprint() {
     {
@@ -24,6 +25,7 @@ ulimit -n "$(ulimit -Hn)"
 
 # The logs go to the container's own, which are rotated; the folders are in memory.
 mkdir -p "$data/run/edge-body"
+rm -f "$closing"
 ln -sf /dev/stdout "$data/logs/edge-access.log"
 ln -sf /dev/stderr "$data/logs/edge-error.log"
 
@@ -51,7 +53,13 @@ while [ -z "$stopping" ] && kill -0 "$pid" 2>/dev/null; do
     now=$(fingerprint)
     if [ -z "$stopping" ] && [ "$now" != "$known" ] && is_good; then
         known=$now
-        kill -HUP "$pid"
+        # HTTP/1.1 clients are asked to close their connections before the reload cuts those that are idle
+        # (mastio/reloading.py).
+        : >"$closing"
+        sleep 2
+        kill -HUP "$pid" 2>/dev/null || true
+        sleep 2
+        rm -f "$closing"
     fi
 done
 # A signal ends `wait` early: nginx may still be finishing what it serves.

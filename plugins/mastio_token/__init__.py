@@ -39,6 +39,7 @@ from mastio_token.access import (
     verify_assertion,
 )
 from mastio_token.endpoint import Endpoint, parse_form
+from mastio_token.memory import Assertions
 from mastio_token.ring import Ring
 
 ASSERTION_TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
@@ -79,7 +80,7 @@ class Authenticator:
         self._services = services
         self._admin_key = services.keys.key("admin-tokens")
         self._tokens: dict[tuple[Scheme, bytes], TokenCredential] = {}
-        self._assertions: dict[tuple[str, str], float] = {}
+        self._assertions = Assertions()
         self.ring = Ring(services.public_url, services.directory, self._tokens.clear)
 
     def authenticate(self, head: RequestHead) -> Credential | None:
@@ -136,15 +137,9 @@ class Authenticator:
             key, jti, expires_at = verify_assertion(raw.encode(), subject, agent.public_jwks, audiences, now)
         except TokenError as error:
             raise AuthenticationError(str(error), code="invalid_client") from error
-        self._use_once(key.thumbprint, jti, expires_at, now)
-        return AssertionCredential(subject, key.thumbprint, jti, expires_at)
-
-    def _use_once(self, thumbprint: str, jti: str, expires_at: float, now: float) -> None:
-        if self._assertions.get((thumbprint, jti), 0.0) > now:
+        if not self._assertions.use(key.thumbprint, jti, expires_at, now):
             raise AuthenticationError("The client assertion was used before.", code="invalid_client")
-        if len(self._assertions) >= REMEMBER:
-            self._assertions = {name: end for name, end in self._assertions.items() if end > now}
-        self._assertions[thumbprint, jti] = expires_at
+        return AssertionCredential(subject, key.thumbprint, jti, expires_at)
 
 
 async def authorize(principal: Principal, action: Action) -> Decision | None:

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -38,4 +39,52 @@ def test_health_and_chat_under_k6(tmp_path: Path) -> None:
         assert stress("llm", tmp_path, "--data", str(appliance.data), "--identity", str(identity.folder), "--vus", "4")
         before = len(stub.arrivals())
         assert before > 50
+        assert appliance.verify() == 0
+
+
+def has_wrk() -> bool:
+    return shutil.which("wrk") is not None
+
+
+@pytest.mark.slow
+def test_the_smallest_exchange_and_tokens(tmp_path: Path) -> None:
+    """By k6, which signs for itself, and by wrk, for which everything is signed beforehand."""
+    with open_appliance(stub=None) as (appliance, _):
+        where = ("--data", str(appliance.data), "--identity", str(appliance.enroll("load").folder))
+        for scenario, more in (("self", ()), ("token", ()), ("token", ("--set", "BY=certificate"))):
+            assert stress(scenario, tmp_path, *where, "--vus", "4", *more)
+        if has_wrk():
+            for scenario in ("self", "token"):
+                result = stress(
+                    scenario, tmp_path, *where, "--generator", "wrk", "--connections", "8", "--min-rate", "1"
+                )
+                assert rounds(result)["appliance"]["statuses"].keys() == {"200"}
+        minted = [
+            entry for entry in appliance.entries() if entry["kind"] == "oauth.token" and entry["phase"] == "outcome"
+        ]
+        bound = {entry["outcome"]["cnf"] for entry in minted if "cnf" in entry["outcome"]}
+        assert len(minted) > 100 and bound <= {"jkt", "x5t#S256"}
+        assert appliance.verify() == 0
+
+
+def rounds(result: dict[str, object]) -> dict[str, dict[str, Any]]:
+    """The first round, by kind."""
+    assert isinstance(result["rounds"], list)
+    return {entry["kind"]: entry for entry in result["rounds"]}
+
+
+@pytest.mark.slow
+def test_keys_are_rotated_under_load(tmp_path: Path) -> None:
+    """Twelve seconds over each protocol: no request fails."""
+    with open_appliance() as (appliance, stub):
+        assert stub is not None
+        where = ("--data", str(appliance.data), "--identity", str(appliance.enroll("load").folder))
+        result = stress("rotation", tmp_path, *where, "--duration", "12s", "--rate", "40", "--vus", "10")
+        for protocol in ("HTTP/2", "HTTP/1.1"):
+            figures = rounds(result)[protocol]
+            assert figures["rotated"].keys() == {"token", "intermediate", "edge"}
+            assert figures["requests_failed"] == 0 and figures["exchanges"] > 400
+        with appliance.admin() as admin:
+            states = [key["state"] for key in admin.get("/v1/admin/keys/token").json()["items"]]
+        assert states == ["retiring", "retiring", "active"]
         assert appliance.verify() == 0

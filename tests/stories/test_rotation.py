@@ -65,8 +65,6 @@ def working(appliance: Appliance, *identities: Identity) -> Iterator[None]:
                     try:
                         answer = client.get(SELF)
                         answers["200" if answer.status_code == 200 else answer.text] += 1
-                    except httpx.RemoteProtocolError:
-                        break  # the edge ended an idle connection just as it was used again (RFC 9112 §9.5)
                     except httpx.HTTPError as error:
                         answers[repr(error)] += 1
 
@@ -201,3 +199,22 @@ def test_a_key_that_does_not_exist_is_one_sentence(appliance: Appliance) -> None
         assert admin.get("/v1/admin/keys/root").json()["items"][0]["name"] == "root"
         for body in ({"name": "audit"}, {"name": "token", "extra": 1}, {}, {"name": "token", "immediately": "yes"}):
             assert admin.post("/v1/admin/keys", json=body).status_code == 422, body
+
+
+def test_before_a_reload_clients_of_http_1_are_asked_to_close(appliance: Appliance) -> None:
+    """By a file that the supervisor makes for some seconds. HTTP/2 knows no such header (RFC 9113 §8.2.2)."""
+    flag = appliance.data / "run" / "edge-closing"
+    wait_until(lambda: not flag.exists(), 30, "no reload is under way")
+    with appliance.client() as client:
+        assert client.get("/health").headers.get_list("connection") == ["keep-alive"]
+        flag.touch()
+        try:
+            for path, status in (("/health", 200), ("/v1/models", 401)):
+                asked = client.get(path)
+                assert asked.status_code == status and asked.headers.get_list("connection")[-1] == "close"
+            curl = ["curl", "-sS", "--http2", "--cacert", str(appliance.data / "ca" / "ca.crt"), "-D-", "-o/dev/null"]
+            head = subprocess.run([*curl, f"{appliance.base_url}/health"], capture_output=True, text=True, check=True)
+            assert head.stdout.startswith("HTTP/2 200") and "connection:" not in head.stdout.lower()
+        finally:
+            flag.unlink()
+        assert client.get("/health").headers.get_list("connection") == ["keep-alive"]

@@ -1,7 +1,8 @@
-"""The runner as an agent of the appliance: its identity folder, its token, and DPoP proofs signed beforehand.
+"""The runner as an agent of the appliance: its identity folder, its token, and what is signed beforehand.
 
 A proof (RFC 9449, section 4.2) names method, URL, token and nonce, so it can be signed before it is used, but
-not long before: the appliance takes an `iat` of the last 60 seconds and a nonce of at least the last 30.
+not long before: the appliance takes an `iat` of the last 60 seconds and a nonce of at least the last 30. So can a
+client assertion (RFC 7523, section 3), which is good for as long as it says.
 """
 
 from __future__ import annotations
@@ -12,24 +13,24 @@ import json
 import os
 import secrets
 import ssl
-import tempfile
 import time
 from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import httpx
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
+from lib.generators import Exchange, Signed
 from lib.machine import CannotRun
 
 ES256 = ec.ECDSA(hashes.SHA256())
-PROOFS_PER_TASK = 2000
-TOKEN_PATH = "/oauth/token"
+RECORDS_PER_TASK = 2000
+ASSERTION_SECONDS = 120
+Claims = dict[str, object]
 
 
 def base64url(data: bytes) -> str:
@@ -52,20 +53,36 @@ class ProofKey:
         shown = {name: jwk[name] for name in ("kty", "crv", "x", "y")}
         self._header = base64url(compact({"typ": "dpop+jwt", "alg": "ES256", "jwk": shown}))
 
-    def prove(self, claims: dict[str, object]) -> str:
-        """A signed proof with these claims and a fresh `jti`. The signature is r and s, 32 bytes each."""
+    def prove(self, claims: Claims) -> str:
+        """A signed proof with these claims and a fresh `jti`."""
+        return self._sign(self._header, claims)
+
+    def assert_client(self, claims: Claims) -> str:
+        """A client assertion likewise."""
+        return self._sign(ASSERTION_HEADER, claims)
+
+    def _sign(self, header: str, claims: Claims) -> str:
+        """The signature is r and s, 32 bytes each."""
         payload = base64url(compact({"jti": secrets.token_urlsafe(12), **claims}))
-        signed = f"{self._header}.{payload}"
+        signed = f"{header}.{payload}"
         r, s = decode_dss_signature(self._key.sign(signed.encode(), ES256))
         return f"{signed}.{base64url(r.to_bytes(32) + s.to_bytes(32))}"
 
 
-def compact(value: dict[str, object]) -> bytes:
+def compact(value: Claims) -> bytes:
     return json.dumps(value, separators=(",", ":")).encode()
 
 
-def proof_claims(method: str, url: str, token: str | None, nonce: str | None) -> dict[str, object]:
-    claims: dict[str, object] = {"htm": method, "htu": url, "iat": int(time.time())}
+ASSERTION_HEADER = base64url(compact({"typ": "JWT", "alg": "ES256"}))
+
+
+def assertion_claims(name: str, audience: str) -> Claims:
+    now = int(time.time())
+    return {"iss": name, "sub": name, "aud": audience, "iat": now, "exp": now + ASSERTION_SECONDS}
+
+
+def proof_claims(method: str, url: str, token: str | None, nonce: str | None) -> Claims:
+    claims: Claims = {"htm": method, "htu": url, "iat": int(time.time())}
     if token:
         claims["ath"] = base64url(hashlib.sha256(token.encode()).digest())
     if nonce:
@@ -96,21 +113,21 @@ class Identity:
 
 
 class Agent:
-    """Calls as the agent, over its client certificate and with a proof each."""
+    """Calls as the agent, by token and proof: it shows no certificate, as wrk cannot, so that the edge leads both to
+    the same worker."""
 
     def __init__(self, identity: Identity, base_url: str, ca_file: Path) -> None:
         self.base_url = base_url
         self._identity = identity
         self._key = ProofKey(identity.proof_jwk)
-        context = client_context(identity.folder, ca_file)
+        context = ssl.create_default_context(cafile=str(ca_file))
         self._client = httpx.Client(verify=context, timeout=10, trust_env=False)
         self._nonce: str | None = None
         self.token: str | None = None
 
     def mint(self) -> str:
         """A new access token from the token endpoint, bound to the DPoP key."""
-        form = {"grant_type": "client_credentials", "client_id": self._identity.name}
-        reply = self._answered(TOKEN_PATH, data=form)
+        reply = self.call(Exchange.of_token(self._identity.name))
         if reply.status_code != 200:
             message = f"No token: the appliance answered {reply.status_code} {reply.text[:200]}."
             raise CannotRun(message, "Is the agent active, and its certificate still valid?")
@@ -118,31 +135,38 @@ class Agent:
         self.token = token
         return token
 
-    def call(self, path: str, content: bytes, headers: dict[str, str]) -> httpx.Response:
-        return self._answered(path, content=content, headers=self._with_token(headers))
+    def call(self, exchange: Exchange) -> httpx.Response:
+        """One exchange; once more when it is answered with another nonce."""
+        reply = self._send(exchange)
+        challenged = reply.status_code in (400, 401) and "use_dpop_nonce" in reply.text + str(reply.headers)
+        return self._send(exchange) if challenged else reply
 
-    def newest_nonce(self, path: str, content: bytes, headers: dict[str, str]) -> str:
+    def newest_nonce(self, exchange: Exchange) -> str:
         """The nonce of this moment: a proof without one is refused, and the refusal carries it."""
         self._nonce = None
-        self._send(path, content=content, headers=self._with_token(headers))
+        self._send(exchange)
         if self._nonce is None:
             raise CannotRun("The appliance gave no DPoP-Nonce.", "Is it a Mastio appliance?")
         return self._nonce
 
-    def _with_token(self, headers: dict[str, str]) -> dict[str, str]:
-        return {**headers, "Authorization": f"DPoP {self.token}"}
+    def statements(self, exchange: Exchange) -> Statements:
+        """What is to be signed for each such exchange from this moment on."""
+        token = None if exchange.by_assertion else self.token
+        proof = proof_claims(exchange.method, self.base_url + exchange.path, token, self.newest_nonce(exchange))
+        assertion = assertion_claims(self._identity.name, self.base_url) if exchange.by_assertion else None
+        return Statements(proof, assertion)
 
-    def _answered(self, path: str, **request: Any) -> httpx.Response:
-        reply = self._send(path, **request)
-        challenged = reply.status_code in (400, 401) and "use_dpop_nonce" in reply.text + str(reply.headers)
-        return self._send(path, **request) if challenged else reply
-
-    def _send(self, path: str, **request: Any) -> httpx.Response:
-        bound_to = None if path == TOKEN_PATH else self.token
-        proof = self._key.prove(proof_claims("POST", self.base_url + path, bound_to, self._nonce))
-        headers = {**request.pop("headers", {}), "DPoP": proof}
+    def _send(self, exchange: Exchange) -> httpx.Response:
+        url, token = self.base_url + exchange.path, None if exchange.by_assertion else self.token
+        proof = self._key.prove(proof_claims(exchange.method, url, token, self._nonce))
+        headers = {**exchange.headers, "DPoP": proof}
+        assertion = ""
+        if token is not None:
+            headers["Authorization"] = f"DPoP {token}"
+        if exchange.by_assertion:
+            assertion = self._key.assert_client(assertion_claims(self._identity.name, self.base_url))
         try:
-            reply = self._client.post(self.base_url + path, headers=headers, **request)
+            reply = self._client.request(exchange.method, url, headers=headers, content=exchange.filled("0", assertion))
         except httpx.TransportError as error:
             message = f"The appliance at {self.base_url} cannot be reached: {error}."
             raise CannotRun(message, "Is it up, and are --base-url and --ca right?") from error
@@ -150,37 +174,38 @@ class Agent:
         return reply
 
 
-def client_context(folder: Path, ca_file: Path) -> ssl.SSLContext:
-    """TLS that trusts the appliance's CA only and presents the agent's leaf with its chain."""
-    context = ssl.create_default_context(cafile=str(ca_file))
-    with tempfile.NamedTemporaryFile("w", suffix=".pem") as chain:
-        chain.write((folder / "agent.crt").read_text() + (folder / "chain.pem").read_text())
-        chain.flush()
-        context.load_cert_chain(chain.name, folder / "agent.key")
-    return context
+# ---------------------------------------------------------------------------------------- many at once
 
 
-# ---------------------------------------------------------------------------------------- many proofs at once
+@dataclass(frozen=True, slots=True)
+class Statements:
+    """The claims of what one request carries; each signature gets a `jti` of its own."""
+
+    proof: Claims
+    assertion: Claims | None
+
+    def sign(self, key: ProofKey) -> list[str]:
+        return [key.prove(self.proof)] + ([key.assert_client(self.assertion)] if self.assertion else [])
 
 
-def sign_many(count: int, jwk: dict[str, str], claims: dict[str, object]) -> bytes:
+def sign_many(count: int, jwk: dict[str, str], statements: Statements) -> bytes:
     key = ProofKey(jwk)
-    return "".join(key.prove(claims) for _ in range(count)).encode()
+    return "".join(part for _ in range(count) for part in statements.sign(key)).encode()
 
 
 def use_every_core() -> None:
     os.sched_setaffinity(0, range(os.cpu_count() or 1))
 
 
-def presign(file: Path, count: int, jwk: dict[str, str], claims: dict[str, object]) -> int:
-    """Write `count` proofs of equal length into the file, signed on all cores; gives that length."""
-    tasks = [min(PROOFS_PER_TASK, count - start) for start in range(0, count, PROOFS_PER_TASK)]
+def presign(file: Path, count: int, jwk: dict[str, str], statements: Statements) -> Signed:
+    """Write `count` records of equal length into the file, signed on all cores."""
+    lengths = tuple(len(part) for part in statements.sign(ProofKey(jwk)))
+    tasks = [min(RECORDS_PER_TASK, count - start) for start in range(0, count, RECORDS_PER_TASK)]
     with ProcessPoolExecutor(os.cpu_count(), initializer=use_every_core) as pool:
-        written = write_all(file, pool.map(partial(sign_many, jwk=jwk, claims=claims), tasks))
-    length, rest = divmod(written, count)
-    if rest:
-        raise AssertionError("proofs of one key, URL, token and nonce have one length")
-    return length
+        written = write_all(file, pool.map(partial(sign_many, jwk=jwk, statements=statements), tasks))
+    if written != count * sum(lengths):
+        raise AssertionError("what is signed with one key and the same claims has one length")
+    return Signed(file, lengths)
 
 
 def write_all(file: Path, parts: Iterable[bytes]) -> int:

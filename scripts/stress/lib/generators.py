@@ -10,12 +10,13 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 from lib.machine import CannotRun
 
 Figures = dict[str, Any]
 STRESS = Path(__file__).resolve().parent.parent
+TOKEN_PATH = "/oauth/token"
 THRESHOLDS_CROSSED = 99
 """k6's exit status when a pass line was not reached: a result. Any other but 0 is a failure to run."""
 
@@ -43,7 +44,7 @@ class K6Run:
     failures: list[str]
 
 
-def run_k6(script: str, environment: dict[str, str], ca_file: Path | None) -> K6Run:
+def run_k6(script: str, environment: dict[str, str], ca_file: Path | None, *, http2: bool = True) -> K6Run:
     with tempfile.TemporaryDirectory() as folder:
         summary = Path(folder) / "summary.json"
         settings = {**environment, "SUMMARY": str(summary)}
@@ -53,6 +54,8 @@ def run_k6(script: str, environment: dict[str, str], ca_file: Path | None) -> K6
         process_settings = {"GOGC": GENEROUS_GC, **os.environ}
         if ca_file:
             process_settings["SSL_CERT_FILE"] = str(ca_file)
+        if not http2:
+            process_settings["GODEBUG"] = "http2client=0"
         command.append(str(STRESS / script))
         done = subprocess.run(command, env=process_settings, capture_output=True, text=True)
         if done.returncode not in (0, THRESHOLDS_CROSSED) or not summary.exists():
@@ -82,6 +85,9 @@ def read_k6_summary(summary: Figures, log: str) -> K6Run:
     for name in ("dpop_nonce_challenges", "tokens_minted", "dropped_iterations"):
         if name in metrics:
             figures[name] = metrics[name]["values"]["count"]
+    if "checks" in metrics:  # such a scenario also looks at every single request
+        figures["requests"] = sum(metrics["http_req_failed"]["values"][name] for name in ("passes", "fails"))
+        figures["requests_failed"] = metrics["http_req_failed"]["values"]["passes"]
     crossed = [f"{line['metric']} {line['line']}" for line in summary["thresholds"] if not line["ok"]]
     errors = [line for line in log.splitlines() if "level=error" in line and "source=console" in line]
     return K6Run(figures, crossed + [line[:300] for line in errors[:1]])
@@ -89,17 +95,35 @@ def read_k6_summary(summary: Figures, log: str) -> K6Run:
 
 # ---------------------------------------------------------------------------------------- wrk
 
-PROOF, NUMBER = "\x01", "\x02"
+PROOF, NUMBER, ASSERTION = "\x01", "\x02", "\x03"
+"""What presigned.lua replaces in a request: the first of what was signed beforehand, a number, the second."""
 
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """One chat call of the dialects file: the same that the k6 scenarios make."""
+    """What is asked again and again: the same that the k6 scenarios ask."""
 
+    method: str
     path: str
     headers: dict[str, str]
     body: str
-    """With `{number}` in it, so that every prompt is new."""
+    """With `{number}` in it, so that every prompt is new, or with `{assertion}`."""
+    by_assertion: bool = False
+    """The client is proven by an assertion in the body, not by a token."""
+
+    @classmethod
+    def of_self(cls) -> Exchange:
+        return cls("GET", "/v1/agents/self", {}, "")
+
+    @classmethod
+    def of_token(cls, client: str) -> Exchange:
+        form = {
+            "grant_type": "client_credentials",
+            "client_id": client,
+            "client_assertion_type": "urn:ietf:params:oauth:client-assertion-type:jwt-bearer",
+        }
+        headers = {"Content-Type": "application/x-www-form-urlencoded"}
+        return cls("POST", TOKEN_PATH, headers, urlencode(form) + "&client_assertion={assertion}", by_assertion=True)
 
     @classmethod
     def of_dialect(cls, name: str, model: str | None, dirty: bool) -> Exchange:
@@ -109,20 +133,32 @@ class Exchange:
         text = (table["dirty"] if dirty else "") + table["prompt"]
         body = json.dumps(dialect["body"]).replace("{model}", model).replace("{prompt}", text)
         headers = {"Content-Type": "application/json", **dialect["headers"]}
-        return cls(dialect["path"].replace("{model}", model), headers, body)
+        return cls("POST", dialect["path"].replace("{model}", model), headers, body)
 
-    def numbered(self, number: str) -> bytes:
-        return self.body.replace("{number}", number).encode()
+    def filled(self, number: str, assertion: str = "") -> bytes:
+        return self.body.replace("{number}", number).replace("{assertion}", assertion).encode()
 
 
-def render_request(exchange: Exchange, base_url: str, token: str | None) -> bytes:
+@dataclass(frozen=True, slots=True)
+class Signed:
+    """A file of what was signed beforehand: records of one length, each of a proof and perhaps an assertion."""
+
+    file: Path
+    lengths: tuple[int, ...]
+
+
+def render_request(exchange: Exchange, base_url: str, token: str | None, signed: Signed | None) -> bytes:
     """The whole HTTP request, with the marks that presigned.lua replaces."""
     headers = {"Host": urlsplit(base_url).netloc, **exchange.headers}
     if token:
-        headers |= {"Authorization": f"DPoP {token}", "DPoP": PROOF}
-    headers["Content-Length"] = str(len(exchange.numbered("00000000")))
-    lines = [f"POST {exchange.path} HTTP/1.1", *(f"{name}: {value}" for name, value in headers.items())]
-    return "\r\n".join(lines).encode() + b"\r\n\r\n" + exchange.numbered(NUMBER)
+        headers["Authorization"] = f"DPoP {token}"
+    if signed:
+        headers["DPoP"] = PROOF
+    if exchange.body:
+        assertion = "A" * sum(signed.lengths[1:]) if signed else ""
+        headers["Content-Length"] = str(len(exchange.filled("00000000", assertion)))
+    lines = [f"{exchange.method} {exchange.path} HTTP/1.1", *(f"{name}: {value}" for name, value in headers.items())]
+    return "\r\n".join(lines).encode() + b"\r\n\r\n" + exchange.filled(NUMBER, ASSERTION)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,14 +168,15 @@ class WrkLoad:
     seconds: int
 
 
-def run_wrk(base_url: str, request: bytes, load: WrkLoad, proofs: tuple[Path, int] | None) -> Figures:
-    """One run. `proofs` is the file of signed proofs and their length. Any status but 200 is a failure."""
+def run_wrk(base_url: str, request: bytes, load: WrkLoad, signed: Signed | None) -> Figures:
+    """One run. Any status but 200 is a failure."""
     with tempfile.TemporaryDirectory() as folder:
         template = Path(folder) / "request"
         template.write_bytes(request)
         environment = {"STRESS_REQUEST": str(template), "STRESS_THREADS": str(load.threads)}
-        if proofs:
-            environment |= {"STRESS_PROOFS": str(proofs[0]), "STRESS_PROOF_LENGTH": str(proofs[1])}
+        if signed:
+            lengths = ",".join(map(str, signed.lengths))
+            environment |= {"STRESS_SIGNED": str(signed.file), "STRESS_LENGTHS": lengths}
         command = [find_program("wrk"), f"-t{load.threads}", f"-c{load.connections}", f"-d{load.seconds}s"]
         command += ["-s", str(STRESS / "lib" / "presigned.lua"), base_url]
         done = subprocess.run(command, env={**os.environ, **environment}, capture_output=True, text=True)

@@ -20,6 +20,9 @@ const exchangesAnswered = new Counter('exchanges_answered');
 const exchangeFailed = new Rate('exchange_failed');
 const exchangeDuration = new Trend('exchange_duration', true);
 
+// A challenge is no failed request. Whether the answer after it is right is for the scenario to say.
+const orChallenged = http.expectedStatuses({ min: 200, max: 299 }, 400, 401);
+
 const identity = __ENV.IDENTITY ? readIdentity(__ENV.IDENTITY) : null;
 
 const givenUrl = __ENV.BASE_URL || (identity && identity.baseUrl) || 'https://localhost:9443';
@@ -45,9 +48,10 @@ function parseStages(text) {
 
 function loadFrom(own) {
   const duration = __ENV.DURATION || own.duration || '30s';
-  if (__ENV.RATE) {
+  const rate = Number(__ENV.RATE || own.rate || 0);
+  if (rate) {
     const preAllocatedVUs = Number(__ENV.VUS || 50);
-    return { executor: 'constant-arrival-rate', rate: Number(__ENV.RATE), duration, preAllocatedVUs };
+    return { executor: 'constant-arrival-rate', rate, duration, preAllocatedVUs };
   }
   if (__ENV.STAGES || (own.stages && !__ENV.VUS && !__ENV.DURATION)) {
     const stages = __ENV.STAGES ? parseStages(__ENV.STAGES) : own.stages;
@@ -56,14 +60,15 @@ function loadFrom(own) {
   return { executor: 'constant-vus', vus: Number(__ENV.VUS || own.vus || 50), duration };
 }
 
-// The k6 options of a scenario: its load unless the environment gives another, and its pass line.
-export function options(own, thresholds) {
+// The k6 options of a scenario: its load unless the environment gives another, and its pass line. Whether connections
+// show the agent's certificate.
+export function options(own, thresholds, { certificate = true } = {}) {
   const load = loadFrom(own);
   const kept = load.executor === 'constant-arrival-rate' ? { dropped_iterations: ['count==0'] } : {};
   return {
     scenarios: { load },
     thresholds: { ...thresholds, ...kept },
-    tlsAuth: identity ? [{ cert: identity.certificate, key: identity.key }] : [],
+    tlsAuth: identity && certificate ? [{ cert: identity.certificate, key: identity.key }] : [],
     summaryTrendStats: ['min', 'med', 'avg', 'p(95)', 'p(99)', 'max', 'count'],
   };
 }
@@ -117,8 +122,7 @@ export class Agent {
   }
 
   async mint() {
-    const form = { grant_type: 'client_credentials', client_id: identity.name };
-    const response = await this.send('POST', '/oauth/token', form, {}, null);
+    const response = await this.requestToken();
     if (response.status !== 200) {
       throw new Error(`no token: ${response.status} ${response.body || response.error}`);
     }
@@ -129,19 +133,41 @@ export class Agent {
     tokensMinted.add(1);
   }
 
+  // The answer to a request for a token that is bound to the proof's key, by an assertion of its own each time.
+  async requestToken() {
+    return this.send('POST', '/oauth/token', () => this.tokenForm(), {}, null);
+  }
+
+  // The same, bound to the certificate that the connection shows: without assertion and proof.
+  requestTokenByCertificate() {
+    const form = { grant_type: 'client_credentials', client_id: identity.name };
+    return http.post(`${baseUrl}/oauth/token`, form, { tags: { name: '/oauth/token' } });
+  }
+
+  async tokenForm() {
+    return {
+      grant_type: 'client_credentials',
+      client_id: identity.name,
+      client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
+      client_assertion: await this.key.assertClient(identity.name, baseUrl),
+    };
+  }
+
+  // `body`: what to send, or a function that makes it anew.
   async send(method, path, body, headers, token) {
-    const first = await this.sendOnce(method, path, body, headers, token);
+    const content = typeof body === 'function' ? body : () => body;
+    const first = await this.sendOnce(method, path, await content(), headers, token);
     if (!isNonceChallenge(first)) {
       return first;
     }
     nonceChallenges.add(1);
-    return this.sendOnce(method, path, body, headers, token);
+    return this.sendOnce(method, path, await content(), headers, token);
   }
 
   async sendOnce(method, path, body, headers, token) {
     const url = baseUrl + path;
     const proof = await this.key.prove(method, url.split('?')[0], token, this.nonce);
-    const parameters = { headers: { ...headers, DPoP: proof }, tags: { name: path } };
+    const parameters = { headers: { ...headers, DPoP: proof }, tags: { name: path }, responseCallback: orChallenged };
     const response = http.request(method, url, body, parameters);
     this.nonce = headerOf(response, 'Dpop-Nonce') || this.nonce;
     return response;

@@ -1,11 +1,13 @@
--- Drives wrk with DPoP proofs that were signed beforehand, each used once: for ceilings where signing in the load
+-- Drives wrk with requests that carry what was signed beforehand, each used once: for ceilings where signing in the load
 -- generator would be the bottleneck. Started by lib/generators.py, which also says what is in the files.
 --
---   STRESS_REQUEST  file: one whole HTTP request; \1 in it stands for the proof, \2 for an eight-digit number
---   STRESS_PROOFS   file: proofs of the same length, one after the other; unset: the request has no proof
---   STRESS_PROOF_LENGTH, STRESS_THREADS
+--   STRESS_REQUEST  file: one whole HTTP request; \1 in it stands for the first of what was signed, \3 for the second,
+--                   \2 for an eight-digit number
+--   STRESS_SIGNED   file: records of the same length, one after the other; unset: the request has nothing signed
+--   STRESS_LENGTHS  lengths of the one or two parts of a record, with a comma between them
+--   STRESS_THREADS
 --
--- Thread k of n uses the k-th n-th of the file. When its proofs run out it stops, and the run is not valid.
+-- Thread k of n uses the k-th n-th of the file. When its records run out it stops, and the run is not valid.
 -- Only statuses are looked at. The last line of the output is one JSON object; times in it are in microseconds.
 
 local threads = {}
@@ -31,22 +33,35 @@ local function read_slice(name, length, slot, count)
   return slice, share
 end
 
-local before, between, after = "", "", ""
-local proofs, proof_length, last = nil, 0, math.huge
+local FIRST, NUMBER, SECOND = "\1", "\2", "\3"
+
+-- The template as a list: texts, and marks between them.
+local function split(template)
+  local pieces = {}
+  for text, mark in template:gmatch("([^\1\2\3]*)([\1\2\3]?)") do
+    if text ~= "" then
+      table.insert(pieces, text)
+    end
+    if mark ~= "" then
+      table.insert(pieces, mark)
+    end
+  end
+  return pieces
+end
+
+local pieces = {}
+local records, first_length, record_length, last = nil, 0, 0, math.huge
 
 function init()
   statuses, used, exhausted = {}, 0, false
   local count = tonumber(os.getenv("STRESS_THREADS"))
-  local template = read_file(os.getenv("STRESS_REQUEST"))
-  before, between, after = template:match("^(.*)\1(.*)\2(.*)$")
-  if not before then
-    between, after = template:match("^(.*)\2(.*)$")
-    before = ""
-  end
-  local name = os.getenv("STRESS_PROOFS")
+  pieces = split(read_file(os.getenv("STRESS_REQUEST")))
+  local name = os.getenv("STRESS_SIGNED")
   if name then
-    proof_length = tonumber(os.getenv("STRESS_PROOF_LENGTH"))
-    proofs, last = read_slice(name, proof_length, slot, count)
+    local first, second = os.getenv("STRESS_LENGTHS"):match("^(%d+),?(%d*)$")
+    first_length = tonumber(first)
+    record_length = first_length + (tonumber(second) or 0)
+    records, last = read_slice(name, record_length, slot, count)
   end
 end
 
@@ -56,9 +71,21 @@ function request()
     wrk.thread:stop()
     used = last - 1
   end
-  local proof = proofs and proofs:sub(used * proof_length + 1, (used + 1) * proof_length) or ""
+  local start = used * record_length
   used = used + 1
-  return before .. proof .. between .. string.format("%02d%06d", slot % 100, used % 1000000) .. after
+  local parts = {}
+  for place, piece in ipairs(pieces) do
+    if piece == FIRST then
+      parts[place] = records:sub(start + 1, start + first_length)
+    elseif piece == SECOND then
+      parts[place] = records:sub(start + first_length + 1, start + record_length)
+    elseif piece == NUMBER then
+      parts[place] = string.format("%02d%06d", slot % 100, used % 1000000)
+    else
+      parts[place] = piece
+    end
+  end
+  return table.concat(parts)
 end
 
 function response(status)
