@@ -6,6 +6,7 @@ Against four workers, at the edge and at each worker alone. What a single wrong 
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sqlite3
@@ -365,6 +366,31 @@ def known_everywhere(appliance: Appliance, identity: Identity) -> None:
     for slot in SLOTS:
         with open_worker(appliance, slot, shown) as client:
             wait_until(lambda client=client: client.get(SELF).status_code == 200, 2, "the worker knows the agent")
+
+
+# --- a one-time token issues one certificate -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("turn", range(ROUNDS))
+def test_a_one_time_token_issues_one_certificate_at_four_workers_at_once(
+    appliance: Appliance, judge: Judge, turn: int
+) -> None:
+    token, key = appliance.enrollment_token(f"race-{turn}-*"), make_key()
+    said = [*said_by_edge(appliance), ("Content-Type", "application/json")]
+    names = [f"race-{turn}-{n}" for n in range(48)]
+    bodies = [json.dumps({"csr": make_csr(key, name), "name": name, "token": token}).encode() for name in names]
+    judge.mark()
+    answers = at_once(
+        [
+            (worker_door(appliance, n % WORKERS), write_request("POST", "/v1/enrollments", said, body))
+            for n, body in enumerate(bodies)
+        ]
+    )
+    assert Counter(answer.status for answer in answers) == {201: 1, 403: 47}
+    assert {answer.document["code"] for answer in answers if answer.status == 403} == {"invalid_enrollment_token"}
+    with appliance.admin() as admin:
+        known = [item["name"] for item in admin.get("/v1/admin/agents", params={"limit": 500}).json()["items"]]
+    assert sum(name.startswith(f"race-{turn}-") for name in known) == 1
 
 
 # --- a busy client is not challenged ----------------------------------------------------------------------------------
