@@ -33,9 +33,12 @@ class EdgeReload:
         closing.unlink(missing_ok=True)
 
     def begin(self, now: float) -> None:
-        """Reload in a while. One that is under way begins again."""
+        """Reload in a while. One that is not sent yet will load this change too; to begin it again could go on for
+        ever, as changes come."""
         self._closing.touch()
-        self._reload_at, self._end_at = now + ASK_SECONDS, None
+        self._end_at = None
+        if self._reload_at is None:
+            self._reload_at = now + ASK_SECONDS
 
     def step(self, now: float, edge: subprocess.Popen[bytes]) -> None:
         if self._reload_at is not None and now >= self._reload_at:

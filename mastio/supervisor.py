@@ -210,7 +210,10 @@ class Supervisor:
         return tuple(_written(self._data / name) for name in ("edge/server.crt", "edge/clients.pem", "ca/ca.crt"))
 
     def _write_pid(self, name: str, pid: int) -> None:
-        (self._data / "run" / f"{name}.pid").write_text(f"{pid}\n")
+        """Put in place whole: nobody reads half a number."""
+        written = self._data / "run" / f"{name}.pid.new"
+        written.write_text(f"{pid}\n")
+        written.replace(self._data / "run" / f"{name}.pid")
 
     def _look_now(self, _: int, __: FrameType | None) -> None:
         """SIGHUP: whether the edge's certificate is due is looked at now."""

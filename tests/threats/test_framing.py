@@ -330,7 +330,7 @@ def storm(appliance: Appliance, agent: Identity, count: int = 500) -> bool:
 
 def test_rapid_reset_harms_nobody(appliance: Appliance, agent: Identity, judge: Judge) -> None:
     """CVE-2023-44487 on four connections: others are answered meanwhile, and all is as before afterwards."""
-    threads = [threading.Thread(target=storm, args=(appliance, agent)) for _ in range(4)]
+    threads = [threading.Thread(target=storm, args=(appliance, agent), daemon=True) for _ in range(4)]
     for thread in threads:
         thread.start()
     assert http2(appliance, agent, open_stream(1), 1) == 200, "it is answered during the storm"
@@ -415,7 +415,10 @@ def test_slowness_is_cut_off(impatient: tuple[Appliance, Stub], request: pytest.
     judge = Judge(appliance, stub, request.node.name)
     started = time.monotonic()
     answers: list[Answer | None] = []
-    threads = [threading.Thread(target=lambda: answers.append(cut(appliance, agent, SLOW[name]))) for _ in range(16)]
+    threads = [
+        threading.Thread(target=lambda: answers.append(cut(appliance, agent, SLOW[name])), daemon=True)
+        for _ in range(16)
+    ]
     for thread in threads:
         thread.start()
     judge.served(send_raw(appliance, GOOD, agent))

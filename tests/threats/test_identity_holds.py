@@ -134,7 +134,7 @@ def test_the_edge_alone_refuses_a_leaf_by_a_leaf(
             answer = ask(bad, path)
             judge.refused(answer, refusal(401, code, "edge"), path)
             assert not waiting.done()
-        judge.mark()
+            judge.mark()
         judge.served(waiting.result(30), upstream=False)
     assert judge.entries()[0]["agent"] == "alice"
 
@@ -438,7 +438,7 @@ class Watcher:
         self._send = send
         self._told: list[tuple[float, int, str | None]] = []
         self._end = threading.Event()
-        self._thread = threading.Thread(target=self._run)
+        self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
     def _run(self) -> None:

@@ -188,7 +188,7 @@ def test_when_the_reply_is_lost_the_old_certificate_still_works(appliance: Appli
 
 def test_many_at_once_leave_one_pair(appliance: Appliance) -> None:
     identity = appliance.enroll("renewed-by-many")
-    threads = [threading.Thread(target=renew, args=(identity,)) for _ in range(6)]
+    threads = [threading.Thread(target=renew, args=(identity,), daemon=True) for _ in range(6)]
     for thread in threads:
         thread.start()
     for thread in threads:
