@@ -6,7 +6,8 @@ Authenticators say what was proven; only here is it said who that is. Rules, in 
 2. An access token counts only with what it is bound to: `cnf.jkt` with a proof by that key over this very token,
    sent as `DPoP`; `cnf.x5t#S256` with that certificate. A DPoP-bound token sent as Bearer is refused (RFC 9449 §7.1).
 3. The agent is enrolled and active, and a certificate is the one pinned to it (or the one before, while that holds).
-4. A client assertion counts only while the agent's certificate is in force: an enrolment ends with its leaf.
+4. An access token and a client assertion count only while the agent's certificate is in force: an enrolment ends with
+   its leaf, and no token is good for another one after that.
 5. An agent that named its DPoP key at enrolment is proven by that key only.
 6. An API key counts only while an operator has them turned on for the agent. Beside it only the same agent's
    certificate may stand, and the key's restriction holds all the same: two ways of proving one call contradict.
@@ -82,6 +83,8 @@ def bind(credentials: Sequence[Credential], agents: Mapping[str, Agent], now: fl
     agent = _verify_agent(subjects.pop(), agents, certificate, proof, now)
     if assertion is not None and now >= agent.not_after:
         raise AuthenticationError("The agent's certificate has expired, and with it its keys.", code="invalid_client")
+    if token is not None and now >= agent.not_after:
+        raise AuthenticationError("The agent's certificate has expired, and with it its tokens.", code="invalid_token")
     if key is not None and not agent.api_keys:
         raise AuthenticationError("API keys are turned off for this agent.", code="api_keys_off")
     said = _describe(certificate, proof, token, assertion, key)

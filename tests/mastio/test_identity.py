@@ -136,6 +136,20 @@ def test_the_previous_leaf_holds_for_its_grace_only() -> None:
         bind([CERT], agents, NOW + 1)
 
 
+@pytest.mark.parametrize(
+    ("credentials", "code"),
+    [
+        ([TOKEN, PROOF], "invalid_token"),
+        ([AssertionCredential("alice", "key-a", "j1", 2000.0), PROOF], "invalid_client"),
+    ],
+)
+def test_what_the_agents_keys_sign_ends_with_its_leaf(credentials: list[Credential], code: str) -> None:
+    assert bind(credentials, {"alice": replace(ALICE, not_after=NOW + 1)}, NOW).name == "alice"
+    with pytest.raises(AuthenticationError) as refused:
+        bind(credentials, {"alice": replace(ALICE, not_after=NOW)}, NOW)
+    assert refused.value.code == code
+
+
 def test_admin_and_stranger() -> None:
     assert bind([ADMIN], AGENTS, NOW).roles == {"admin", "operator", "auditor"}
     assert bind([AdminCredential("a", "auditor")], AGENTS, NOW).roles == {"auditor"}

@@ -27,7 +27,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from mastio.client import Identity
-from mastio.client.proofs import make_key
+from mastio.client.proofs import make_csr, make_key
 from mastio.jose import decode_base64url, encode_base64url, encode_public_jwk
 from mastio.pki.authority import Authority
 from mastio.pki.certificates import Issuer, build_agent_leaf, build_root
@@ -522,6 +522,30 @@ def test_a_leaf_that_expires_on_an_open_connection(impatient: tuple[Appliance, S
         time.sleep(max(0.0, end - time.time()) + 0.05)
         judge.mark()
         judge.refused(Answer.of(client.post(CHAT, json=BODY)), refusal(401, "invalid_certificate"), CHAT)
+
+
+def test_a_token_does_not_outlive_the_leaf(impatient: tuple[Appliance, Stub], request: Any) -> None:
+    """Nor does it buy another token or a leaf then: else whoever has the key alone would stay the agent for ever."""
+    appliance, stub = impatient
+    kit = Kit(appliance, appliance.enroll("outlived"))
+    judge = Judge(appliance, stub, request.node.name)
+    end = kit.identity.leaf().not_valid_after_utc.timestamp()
+    renewal = {"csr": make_csr(make_key(), "outlived")}
+
+    def ask_by_token(path: str, **more: Any) -> Answer:
+        with appliance.client() as client:
+            return Answer.of(client.post(path, headers=kit.headers(proof=prove(path)), **more))
+
+    def prove(path: str) -> str:
+        return kit.proof(path=path, ath=hash_of(kit.token))
+
+    judge.served(kit.ask(kit.headers()))
+    assert ask_by_token(TOKEN, data={"grant_type": "client_credentials"}).status == 200
+    time.sleep(max(0.0, end - time.time()) + 0.05)
+    judge.mark()
+    judge.refused(kit.ask(kit.headers()), refusal(401, "invalid_token"), CHAT)
+    assert ask_by_token(TOKEN, data={"grant_type": "client_credentials"}).status == 401
+    assert ask_by_token(f"{SELF}/renew", json=renewal).document["code"] == "invalid_token"
 
 
 # --- certificates ---------------------------------------------------------------------------------------------------
