@@ -111,10 +111,11 @@ class TokenCredential:
 
 @dataclass(frozen=True, slots=True)
 class AdminCredential:
-    """A named admin token."""
+    """A named admin token. `token_hash` finds it again."""
 
     name: str
     role: Role
+    token_hash: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,11 +269,16 @@ class Received:
 
 @dataclass(frozen=True, slots=True)
 class Authenticated:
-    """The credentials are bound to one principal, or there are none and the route is open."""
+    """The credentials are bound to one principal, or there are none and the route is open.
+
+    `at` (Unix seconds) and `version` of the directory: when that was looked up.
+    """
 
     received: Received
     principal: Principal
     credentials: tuple[Credential, ...]
+    at: float
+    version: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,16 +315,20 @@ class Recorded:
     receipt: int | None
 
     @property
+    def authenticated(self) -> Authenticated:
+        return self.inspected.authorized.read.authenticated
+
+    @property
     def head(self) -> RequestHead:
-        return self.inspected.authorized.read.authenticated.received.head
+        return self.authenticated.received.head
 
     @property
     def principal(self) -> Principal:
-        return self.inspected.authorized.read.authenticated.principal
+        return self.authenticated.principal
 
     @property
     def credentials(self) -> tuple[Credential, ...]:
-        return self.inspected.authorized.read.authenticated.credentials
+        return self.authenticated.credentials
 
     @property
     def action(self) -> Action:

@@ -16,6 +16,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from time import perf_counter
 from typing import Any, TypeVar
 
@@ -60,7 +61,7 @@ from mastio.identity import bind
 from mastio.problem import render
 from mastio.restriction import find_excess
 from mastio.services import Services
-from mastio.streams import OpenStreams
+from mastio.streams import OpenStreams, bind_again
 from mastio.telemetry import Telemetry
 from mastio.wire import ClientGone, Interruption, RawHeaders, Receive, Send, read_body, send_response
 
@@ -103,7 +104,7 @@ class Pipeline:
             )
         self._record = recorders[0]
         self._digest_key = services.keys.key("audit-digest")
-        self._open = OpenStreams(services.directory, services.now)
+        self._open = OpenStreams(services.directory)
         services.directory.on_change(self._open.look)
 
     # --- the order ---------------------------------------------------------------------------------------------------
@@ -148,7 +149,7 @@ class Pipeline:
         self, received: Received, receive: Receive, progress: Progress
     ) -> tuple[Authenticated, bytes | None]:
         """Credentials to one principal. The body is read here only where it may carry the credential."""
-        head = received.head
+        head, at, version = received.head, self._services.now(), self._services.directory.version
         credentials: list[Credential] = []
         for authenticate in self._authenticators:
             credential = authenticate(head)
@@ -164,7 +165,7 @@ class Pipeline:
         if head.route.requires:
             progress.principal = await self._bind(credentials)
             _verify_role(head.route, progress.principal)
-        return Authenticated(received, progress.principal, tuple(credentials)), body
+        return Authenticated(received, progress.principal, tuple(credentials), at, version), body
 
     async def _bind(self, credentials: list[Credential]) -> Principal:
         """The principal. An agent may have been enrolled, renewed or allowed API keys a moment ago through another
@@ -184,9 +185,23 @@ class Pipeline:
         head = authenticated.received.head
         if body is None:
             body = await read_body(head, receive)
+            authenticated = self._look_again(authenticated)
+            progress.principal = authenticated.principal
         action, message = self._read[head.route.kind](head, authenticated.principal, body)
         progress.action, progress.message = action, message
         return Read(authenticated, action, message)
+
+    def _look_again(self, authenticated: Authenticated) -> Authenticated:
+        """As it is now, where anything changed meanwhile: a body may take a minute, a revocation a second (promise 5).
+
+        Raises `AuthenticationError` for who may not go on.
+        """
+        directory = self._services.directory
+        if directory.version == authenticated.version or not authenticated.received.head.route.requires:
+            return authenticated
+        version, at = directory.version, authenticated.at
+        principal = bind_again(authenticated.credentials, directory, at)
+        return replace(authenticated, principal=principal, version=version)
 
     async def _authorize(self, read: Read, timings: Timings) -> Authorized:
         started = perf_counter()
@@ -288,6 +303,7 @@ class Pipeline:
         if watch is not None:
             self._open.add(recorded, answer, watch)
         try:
+            self._look_again(recorded.authenticated)
             started = perf_counter()
             reply = await self._dispatch[recorded.action.kind](recorded)
             timings.upstream = perf_counter() - started

@@ -1,4 +1,5 @@
-"""Exchanges whose reply is on its way, so that a revocation cuts them (promise 5): looked at after each change.
+"""Exchanges that have begun, so that a revocation ends them (promise 5): those whose body is still arriving before they
+go on, those whose reply is on its way after each change.
 
 Who may not begin an exchange any more may not go on with one either: the same `bind` decides, with the credentials that
 began it and at the time when it began. So what merely expires meanwhile, a token of ten minutes, cuts nothing.
@@ -6,12 +7,11 @@ began it and at the time when it began. So what merely expires meanwhile, a toke
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from mastio.answer import Answer
 from mastio.errors import AuthenticationError
-from mastio.exchange import ApiKeyCredential, Credential, Recorded
+from mastio.exchange import AdminCredential, ApiKeyCredential, Authenticated, Credential, Principal, Recorded
 from mastio.identity import bind
 from mastio.store.base import Directory
 from mastio.wire import Interruption
@@ -19,8 +19,7 @@ from mastio.wire import Interruption
 
 @dataclass(frozen=True, slots=True)
 class _Stream:
-    credentials: tuple[Credential, ...]
-    began_at: float
+    authenticated: Authenticated
     answer: Answer
     watch: Interruption
 
@@ -28,13 +27,12 @@ class _Stream:
 class OpenStreams:
     """Those of one worker. Not for several threads."""
 
-    def __init__(self, directory: Directory, now: Callable[[], float]) -> None:
+    def __init__(self, directory: Directory) -> None:
         self._directory = directory
-        self._now = now
         self._streams: dict[int, _Stream] = {}
 
     def add(self, recorded: Recorded, answer: Answer, watch: Interruption) -> None:
-        self._streams[id(answer)] = _Stream(recorded.credentials, self._now(), answer, watch)
+        self._streams[id(answer)] = _Stream(recorded.authenticated, answer, watch)
 
     def discard(self, answer: Answer) -> None:
         self._streams.pop(id(answer), None)
@@ -42,20 +40,31 @@ class OpenStreams:
     def look(self) -> None:
         """Cut what may not go on. A stream whose outcome is being written is left to end."""
         for stream in list(self._streams.values()):
-            error = None if stream.answer.is_ending else find_end(stream.credentials, self._directory, stream.began_at)
+            began = stream.authenticated
+            error = None if stream.answer.is_ending else find_end(began.credentials, self._directory, began.at)
             if error is not None:
                 stream.watch.cut(error)
 
 
 def find_end(credentials: tuple[Credential, ...], directory: Directory, began_at: float) -> AuthenticationError | None:
     """Why an exchange that began with these credentials may not go on; None: it may."""
-    for credential in credentials:
-        if isinstance(credential, ApiKeyCredential):
-            key = directory.api_keys.get(credential.key_hash)
-            if key is None or key.id != credential.id:
-                return AuthenticationError("The API key is not in force any more.", code="invalid_api_key")
     try:
-        bind(credentials, directory.agents, began_at)
+        bind_again(credentials, directory, began_at)
     except AuthenticationError as error:
         return error
     return None
+
+
+def bind_again(credentials: tuple[Credential, ...], directory: Directory, began_at: float) -> Principal:
+    """Who that is by now, of which `bind` said who it was at `began_at`. Raises `AuthenticationError`: nobody."""
+    for credential in credentials:
+        match credential:
+            case ApiKeyCredential():
+                key = directory.api_keys.get(credential.key_hash)
+                if key is None or key.id != credential.id:
+                    raise AuthenticationError("The API key is not in force any more.", code="invalid_api_key")
+            case AdminCredential():
+                admin = directory.admins.get(credential.token_hash)
+                if admin is None or admin.revoked or admin.role != credential.role:
+                    raise AuthenticationError("The admin token is not in force any more.", code="invalid_admin_token")
+    return bind(credentials, directory.agents, began_at)

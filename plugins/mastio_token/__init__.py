@@ -115,7 +115,7 @@ class Authenticator:
         now = self._services.now()
         if admin is None or admin.revoked or now >= (admin.expires_at or now + 1):
             raise AuthenticationError("The admin token is not in force.", code="invalid_admin_token")
-        return AdminCredential(admin.name, admin.role)
+        return AdminCredential(admin.name, admin.role, admin.token_hash)
 
     def authenticate_body(self, head: RequestHead, body: bytes) -> Credential | None:
         """`private_key_jwt` (RFC 7523 §2.2). An assertion works once in this worker, as a proof does."""

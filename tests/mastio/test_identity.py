@@ -27,7 +27,7 @@ CERT = CertificateCredential("alice", "cert-a", "01", 5000.0)
 PROOF = ProofCredential("key-a", "hash")
 TOKEN = TokenCredential("alice", "DPoP", "hash", "key-a", None, 2000.0)
 BOUND = TokenCredential("alice", "Bearer", "hash", None, "cert-a", 2000.0)
-ADMIN = AdminCredential("root", "admin")
+ADMIN = AdminCredential("root", "admin", "hash")
 BOUNDS = Restriction(("llm.*",))
 KEY = ApiKeyCredential("alice", "key_1", BOUNDS, "hash")
 WITH_KEYS = {**AGENTS, "alice": replace(ALICE, api_keys=True)}
@@ -152,6 +152,6 @@ def test_what_the_agents_keys_sign_ends_with_its_leaf(credentials: list[Credenti
 
 def test_admin_and_stranger() -> None:
     assert bind([ADMIN], AGENTS, NOW).roles == {"admin", "operator", "auditor"}
-    assert bind([AdminCredential("a", "auditor")], AGENTS, NOW).roles == {"auditor"}
+    assert bind([AdminCredential("a", "auditor", "hash")], AGENTS, NOW).roles == {"auditor"}
     assert bind([], AGENTS, NOW).roles == frozenset()
     assert bind([PROOF], AGENTS, NOW).roles == frozenset()

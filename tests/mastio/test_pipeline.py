@@ -174,7 +174,7 @@ async def test_present_and_wrong_ends_it_even_beside_a_good_one() -> None:
 
 
 async def test_a_role_that_does_not_cover_the_route() -> None:
-    world = World(authenticate=lambda head: AdminCredential("root", "auditor"))
+    world = World(authenticate=lambda head: AdminCredential("root", "auditor", "hash"))
     await world.run()
     assert (world.events[:2], world.code) == ([("event", "refused"), 403], "role_required")
 

@@ -24,7 +24,7 @@ def message() -> Message: ...
 """
 
 GOOD = """
-parsed = Read(Authenticated(received(), STRANGER, ()), action(), message())
+parsed = Read(Authenticated(received(), STRANGER, (), 0.0, 0), action(), message())
 dispatch(Recorded(Inspected(Authorized(parsed, allow()), message(), ()), 0))
 """
 

@@ -18,6 +18,7 @@ from world import Appliance, Stub, open_appliance, wait_until
 
 CHAT = "/v1/chat/completions"
 STREAM = {"model": "stub/m", "messages": [{"role": "user", "content": "go on"}], "stream": True}
+JSON = {"Content-Type": "application/json"}
 WORKERS = 4
 
 
@@ -149,6 +150,75 @@ def test_a_key_that_is_removed_ends_its_streams_alone(opened: tuple[Appliance, S
     with appliance.admin() as admin:
         admin.post("/v1/admin/agents/keyed/revoke", json={})
     streams.finish()
+
+
+# --- a body that takes its time ---------------------------------------------------------------------------------------
+
+
+def in_two_parts(body: bytes, between: Callable[[], Any]) -> Iterator[bytes]:
+    """The body, with a second in the middle of it in which something happens."""
+    yield body[:20]
+    time.sleep(0.3)  # the first part is there
+    between()
+    time.sleep(1)
+    yield body[20:]
+
+
+def nothing() -> None:
+    """What happens in the good case."""
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["plain", "stream"])
+@pytest.mark.parametrize("how", ["certificate", "proof", "key"])
+def test_a_body_that_is_complete_after_the_revocation_is_too_late(
+    opened: tuple[Appliance, Stub], how: str, stream: bool
+) -> None:
+    appliance, stub = opened
+    name = f"late-{how}-{stream}".lower()
+    identity, path = appliance.enroll(name), f"/v1/admin/agents/{name}"
+    body = json.dumps({**STREAM, "stream": stream}).encode()
+    with appliance.admin() as admin:
+        assert admin.patch(path, json={"api_keys": True}).status_code == 200
+        key = admin.post(f"{path}/api-keys", json={}).json()
+        time.sleep(0.6)  # every worker has looked
+        clients = {
+            "certificate": lambda: appliance.by_certificate(identity),
+            "proof": lambda: appliance.agent(identity),
+            "key": lambda: appliance.client(headers={"Authorization": f"Bearer {key['key']}"}),
+        }
+        ends = {
+            "certificate": lambda: admin.post(f"{path}/revoke", json={}),
+            "proof": lambda: admin.patch(path, json={"status": "suspended"}),
+            "key": lambda: admin.delete(f"{path}/api-keys/{key['id']}"),
+        }
+        with clients[how]() as client:
+            assert client.get("/v1/agents/self").status_code == 200  # from here on it has token and nonce
+            plain = json.dumps({**STREAM, "stream": False}).encode()
+            assert client.post(CHAT, content=in_two_parts(plain, nothing), headers=JSON).status_code == 200
+            arrived = stub.arrivals()
+            late = client.post(CHAT, content=in_two_parts(body, ends[how]), headers=JSON)
+    assert late.status_code == 401
+    assert late.json()["error"]["code"] == ("invalid_api_key" if how == "key" else "agent_inactive")
+    assert stub.arrivals() == arrived
+    assert [entry["phase"] for entry in appliance.entries_of(late.headers["x-request-id"])] == ["event"]
+
+
+def test_an_admin_who_was_removed_finishes_nothing(opened: tuple[Appliance, Stub]) -> None:
+    appliance, _ = opened
+    policies = "/v1/admin/policies"
+    with appliance.admin() as admin:
+        made = admin.post("/v1/admin/admins", json={"name": "leaving", "role": "admin"}).json()
+        time.sleep(0.6)
+        with appliance.client(headers={"Authorization": f"Bearer {made['token']}"}) as leaving:
+
+            def post(name: str, between: Callable[[], Any]) -> int:
+                body = json.dumps({"name": name, "cedar": "permit (principal, action, resource);"}).encode()
+                return leaving.post(policies, content=in_two_parts(body, between), headers=JSON).status_code
+
+            assert post("in-time", nothing) == 201
+            assert admin.delete(f"{policies}/in-time").status_code == 204
+            assert post("too-late", lambda: admin.delete("/v1/admin/admins/leaving")) == 401
+        assert admin.get(f"{policies}/too-late").status_code == 404
 
 
 def served(appliance: Appliance, identity: Identity) -> list[int]:
