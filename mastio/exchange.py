@@ -99,7 +99,10 @@ class ProofCredential:
 
 @dataclass(frozen=True, slots=True)
 class TokenCredential:
-    """An access token of ours. It is worth nothing without the key in `jkt` or the certificate in `x5t`."""
+    """An access token of ours. It is worth nothing without the key in `jkt` or the certificate in `x5t`.
+
+    `enrolled_at` is the `created_at` of the agent that it was minted for: whoever gets the name later is another.
+    """
 
     subject: str
     scheme: Literal["DPoP", "Bearer"]
@@ -107,6 +110,7 @@ class TokenCredential:
     jkt: str | None
     x5t: str | None
     expires_at: float
+    enrolled_at: float
 
 
 @dataclass(frozen=True, slots=True)

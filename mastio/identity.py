@@ -7,7 +7,8 @@ Authenticators say what was proven; only here is it said who that is. Rules, in 
    sent as `DPoP`; `cnf.x5t#S256` with that certificate. A DPoP-bound token sent as Bearer is refused (RFC 9449 §7.1).
 3. The agent is enrolled and active, and a certificate is the one pinned to it (or the one before, while that holds).
 4. An access token and a client assertion count only while the agent's certificate is in force: an enrolment ends with
-   its leaf, and no token is good for another one after that.
+   its leaf, and no token is good for another one after that. Nor does a token count for who has the name by now, when
+   it was minted for who had it before.
 5. An agent that named its DPoP key at enrolment is proven by that key only.
 6. An API key counts only while an operator has them turned on for the agent. Beside it only the same agent's
    certificate may stand, and the key's restriction holds all the same: two ways of proving one call contradict.
@@ -83,6 +84,8 @@ def bind(credentials: Sequence[Credential], agents: Mapping[str, Agent], now: fl
     agent = _verify_agent(subjects.pop(), agents, certificate, proof, now)
     if assertion is not None and now >= agent.not_after:
         raise AuthenticationError("The agent's certificate has expired, and with it its keys.", code="invalid_client")
+    if token is not None and token.enrolled_at != agent.created_at:
+        raise AuthenticationError("The access token is of who had this name before.", code="invalid_token")
     if token is not None and now >= agent.not_after:
         raise AuthenticationError("The agent's certificate has expired, and with it its tokens.", code="invalid_token")
     if key is not None and not agent.api_keys:

@@ -101,7 +101,13 @@ class Authenticator:
         except TokenError as error:
             raise AuthenticationError(str(error), code="invalid_token") from error
         credential = TokenCredential(
-            claims.subject, scheme, hash_token(token), claims.jkt, claims.x5t, claims.expires_at
+            claims.subject,
+            scheme,
+            hash_token(token),
+            claims.jkt,
+            claims.x5t,
+            claims.expires_at,
+            claims.enrolled_at,
         )
         if len(self._tokens) >= REMEMBER:
             del self._tokens[next(iter(self._tokens))]

@@ -25,7 +25,7 @@ from mastio.jose import (
     verify_signature,
 )
 from mastio.rotation import current, in_force
-from mastio.store.base import SigningKey
+from mastio.store.base import Agent, SigningKey
 
 P256_ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
 ASSERTION_AGE = 300
@@ -87,12 +87,13 @@ class AccessClaims:
     jkt: str | None
     x5t: str | None
     expires_at: float
+    enrolled_at: float
 
 
 def encode_access_token(
-    issuer: Issuer, subject: str, confirmation: Mapping[str, str], jti: str, now: int, seconds: int
+    issuer: Issuer, agent: Agent, confirmation: Mapping[str, str], jti: str, now: int, seconds: int
 ) -> str:
-    """A signed access token for `subject`, bound by `confirmation` (RFC 7800 `cnf`).
+    """A signed access token for `agent` as enrolled now, bound by `confirmation` (RFC 7800 `cnf`).
 
     Raises `LookupError` without a key in force.
     """
@@ -101,12 +102,13 @@ def encode_access_token(
     claims = {
         "iss": issuer.url,
         "aud": issuer.url,
-        "sub": subject,
-        "client_id": subject,
+        "sub": agent.name,
+        "client_id": agent.name,
         "iat": now,
         "exp": now + seconds,
         "jti": jti,
         "cnf": confirmation,
+        "enrolled_at": agent.created_at,
     }
     signing_input = f"{encode_base64url(orjson.dumps(header))}.{encode_base64url(orjson.dumps(claims))}"
     signature = sign_es256(signing_input.encode("ascii"), key.private)
@@ -135,7 +137,8 @@ def verify_access_token(raw: bytes, issuer: Issuer, now: float) -> AccessClaims:
     expires_at = _read_time(claims, "exp")
     if now >= expires_at:
         raise TokenError("The access token has expired.")
-    return AccessClaims(claims["sub"], confirmation.get("jkt"), confirmation.get("x5t#S256"), expires_at)
+    enrolled_at = _read_time(claims, "enrolled_at")
+    return AccessClaims(claims["sub"], confirmation.get("jkt"), confirmation.get("x5t#S256"), expires_at, enrolled_at)
 
 
 def _verify_header(token: SignedToken, members: frozenset[str], types: tuple[str | None, ...]) -> None:

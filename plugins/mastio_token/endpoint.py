@@ -26,6 +26,7 @@ from mastio.exchange import (
 )
 from mastio.rotation import in_force
 from mastio.services import Services
+from mastio.store.base import Agent
 from mastio_token.access import encode_access_token
 from mastio_token.ring import Ring
 
@@ -74,12 +75,16 @@ class Endpoint:
         return Action("oauth.token", "Token", principal.name), Message(raw=b"")
 
     async def mint(self, recorded: Recorded) -> Reply:
+        # Who it is for is settled before anything is waited for: the name may be another's afterwards.
+        agent = self._services.directory.agents.get(recorded.principal.name)
+        if agent is None:
+            raise AuthenticationError("The agent is not enrolled here.", code="agent_unknown")
         token_type, confirmation = _confirmation(recorded.credentials)
         now = int(self._services.now())
-        await self._use_assertion(recorded, now)
+        await self._use_assertion(recorded, agent, now)
         try:
             token = encode_access_token(
-                self._ring.issuer, recorded.principal.name, confirmation, secrets.token_hex(16), now, self._seconds
+                self._ring.issuer, agent, confirmation, secrets.token_hex(16), now, self._seconds
             )
         except LookupError as error:
             raise Unavailable("There is no key to sign tokens with.", code="not_ready") from error
@@ -87,14 +92,13 @@ class Endpoint:
         headers = [(b"content-type", b"application/json"), (b"cache-control", b"no-store")]
         return Reply(200, headers, body, facts={"token_type": token_type, "cnf": next(iter(confirmation))})
 
-    async def _use_assertion(self, recorded: Recorded, now: float) -> None:
+    async def _use_assertion(self, recorded: Recorded, agent: Agent, now: float) -> None:
         """An assertion works once on any number of workers. Raises `AuthenticationError`, `Unavailable`.
 
         An agent that named its DPoP key needs no such memory: whoever has its assertion still lacks that key. For the
         others, a stolen assertion would otherwise be good for a token bound to the thief's key, on another worker.
         """
-        agent = self._services.directory.agents.get(recorded.principal.name)
-        if agent is None or agent.dpop_jkt is not None:
+        if agent.dpop_jkt is not None:
             return
         for credential in recorded.credentials:
             if isinstance(credential, AssertionCredential):

@@ -25,8 +25,8 @@ AGENTS = {"alice": ALICE, "bob": BOB}
 
 CERT = CertificateCredential("alice", "cert-a", "01", 5000.0)
 PROOF = ProofCredential("key-a", "hash")
-TOKEN = TokenCredential("alice", "DPoP", "hash", "key-a", None, 2000.0)
-BOUND = TokenCredential("alice", "Bearer", "hash", None, "cert-a", 2000.0)
+TOKEN = TokenCredential("alice", "DPoP", "hash", "key-a", None, 2000.0, 0.0)
+BOUND = TokenCredential("alice", "Bearer", "hash", None, "cert-a", 2000.0, 0.0)
 ADMIN = AdminCredential("root", "admin", "hash")
 BOUNDS = Restriction(("llm.*",))
 KEY = ApiKeyCredential("alice", "key_1", BOUNDS, "hash")
@@ -60,6 +60,8 @@ def test_alice(credentials: list[Credential], kind: str) -> None:
         ([TOKEN, replace(PROOF, ath="other")], "invalid_token"),
         ([TOKEN, replace(PROOF, ath=None)], "invalid_token"),
         ([replace(TOKEN, expires_at=NOW), PROOF], "invalid_token"),
+        ([replace(TOKEN, enrolled_at=1.0), PROOF], "invalid_token"),
+        ([replace(BOUND, enrolled_at=1.0), CERT], "invalid_token"),
         ([BOUND], "invalid_token"),
         ([BOUND, PROOF], "invalid_token"),
         ([replace(BOUND, scheme="DPoP"), CERT], "invalid_token"),

@@ -23,7 +23,7 @@ BEGAN = 1000.0
 AGENT = Agent("alice", "spiffe://t/agent/alice", "active", frozenset(), {}, "x5t", 9000.0, api_keys=True)
 KEY = ApiKey("key_1", "alice", "k", "hash", 0.0, "op")
 CERTIFICATE = CertificateCredential("alice", "x5t", "01", 9000.0)
-TOKEN = TokenCredential("alice", "Bearer", "ath", None, "x5t", BEGAN + 1)
+TOKEN = TokenCredential("alice", "Bearer", "ath", None, "x5t", BEGAN + 1, 0.0)
 ROOT = Admin("root", "auditor", "hash")
 ADMIN = AdminCredential("root", "auditor", "hash")
 API_KEY = ApiKeyCredential("alice", "key_1", Restriction(), "hash")

@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 
 from mastio.client import Identity
 from mastio.client.proofs import PrivateKey, key_thumbprint
-from mastio.jose import encode_base64url, encode_public_jwk, sign_es256
+from mastio.jose import decode_base64url, encode_base64url, encode_public_jwk, sign_es256
 from mastio.store.base import SigningKey
 from mastio.store.keys import FileKeys
 from mastio.store.sealed import Sealer
@@ -52,6 +52,11 @@ def compact(key: PrivateKey | None, header: Any, claims: Any) -> str:
 
 def hash_of(token: str) -> str:
     return encode_base64url(hashlib.sha256(token.encode()).digest())
+
+
+def claims_of(token: str) -> dict[str, Any]:
+    claims: dict[str, Any] = orjson.loads(decode_base64url(token.split(".")[1].encode()))
+    return claims
 
 
 def _token_key(appliance: Appliance) -> TokenKey:
@@ -123,6 +128,7 @@ class Kit:
         right = {
             "iss": self.appliance.base_url, "aud": self.appliance.base_url, "sub": name, "client_id": name,
             "iat": now, "exp": now + 300, "jti": secrets.token_hex(16), "cnf": {"jkt": key_thumbprint(self.key)},
+            "enrolled_at": claims_of(self.token)["enrolled_at"],
         }  # fmt: skip
         return merge(right, changes)
 

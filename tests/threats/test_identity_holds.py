@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from mastio.client import DPoPAuth, Identity
-from mastio.client.proofs import encode_pem_key, make_csr, make_key
+from mastio.client.proofs import encode_pem_key, make_csr, make_key, sign_enrollment
 from threats.attempts import SELF, TOKEN, Answer, Judge, edge_lines, refusal
 from threats.doors import (
     Door,
@@ -41,7 +42,7 @@ from threats.doors import (
     write_request,
 )
 from threats.forging import FORGERIES, show
-from threats.kit import Headers, Kit
+from threats.kit import Headers, Kit, hash_of
 from world import NGINX, Appliance, Stub, open_appliance, wait_until
 
 WORKERS = 4
@@ -366,6 +367,38 @@ def known_everywhere(appliance: Appliance, identity: Identity) -> None:
     for slot in SLOTS:
         with open_worker(appliance, slot, shown) as client:
             wait_until(lambda client=client: client.get(SELF).status_code == 200, 2, "the worker knows the agent")
+
+
+# --- a name that is given to another ----------------------------------------------------------------------------------
+
+
+def test_a_token_does_not_pass_to_the_next_holder_of_the_name(appliance: Appliance, tmp_path: Path) -> None:
+    """Whoever stole the first one's key has its token for ten minutes; whoever gets the name then is somebody else."""
+    first = enroll_without_dpop(appliance, "reborn")
+    key, agent = make_key(), "/v1/admin/agents/reborn"
+
+    def ask_as(kit: Kit) -> Answer:
+        """At one worker: the edge would lead another token to another nonce."""
+        with open_worker(appliance, 0) as worker:
+            nonce = worker.get(SELF).headers["dpop-nonce"]
+            proof = kit.proof(path=SELF, htm="GET", nonce=nonce, ath=hash_of(kit.token))
+            return Answer.of(worker.get(SELF, headers=kit.headers(proof=proof)))
+
+    assert ask_as(first).status == 200
+    with appliance.admin() as admin, appliance.client() as client:
+        assert admin.post(f"{agent}/revoke", json={"reason": "stolen"}).status_code == 200
+        asked = client.post("/v1/enrollments", json={"csr": make_csr(key, "reborn"), "name": "reborn"}).json()
+        approved = admin.post(f"/v1/admin/enrollments/{asked['id']}/approve", json={})
+        assert approved.status_code == 200, approved.text
+        proof = {"X-Enrollment-Proof": sign_enrollment(key, asked["id"])}
+        issued = client.get(f"/v1/enrollments/{asked['id']}", headers=proof).json()
+    leaf = x509.load_pem_x509_certificate(issued["certificate"].encode())
+    second = Kit(appliance, replace(show(tmp_path / "reborn", key, leaf), name="reborn"))
+    known_everywhere(appliance, second.identity)
+    refused = ask_as(first)
+    assert (refused.status, refused.document["code"]) == (401, "invalid_token")
+    served = ask_as(second)
+    assert (served.status, served.document["name"]) == (200, "reborn")
 
 
 # --- a one-time token issues one certificate -------------------------------------------------------------------------
