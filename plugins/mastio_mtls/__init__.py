@@ -27,15 +27,20 @@ class Settings(PluginSettings):
 
 
 class Verifier:
-    """Validates each leaf once and remembers the verdict until the leaf expires."""
+    """Validates each leaf once and remembers the verdict until the leaf expires or other issuers are trusted."""
 
     def __init__(self, services: Services) -> None:
         self._services = services
+        self._trust = services.trust()
         self._good: dict[bytes, CertificateCredential] = {}
 
     def authenticate(self, head: RequestHead) -> Credential | None:
         if head.certificate is None:
             return None
+        trust = self._services.trust()
+        if trust is not self._trust:
+            self._trust = trust
+            self._good.clear()
         known = self._good.get(head.certificate)
         if known is None:
             known = self._verify(head.certificate)
@@ -51,7 +56,7 @@ class Verifier:
             leaf = x509.load_pem_x509_certificate(unquote_to_bytes(escaped))
             facts: LeafFacts = verify_chain(
                 leaf.public_bytes(Encoding.DER),
-                self._services.trust(),
+                self._trust,
                 self._services.now(),
                 self._services.trust_domain,
             )

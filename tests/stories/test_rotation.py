@@ -21,6 +21,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from mastio.client.identity import Identity
+from mastio.client.renewal import renew
 from mastio.jose import parse_compact
 from world import Appliance, open_appliance, wait_until
 
@@ -125,6 +126,24 @@ def test_a_token_key_that_others_know_is_refused_at_once(appliance: Appliance) -
         assert client.get(SELF).status_code == 200
     with appliance.client() as client:
         assert len(client.get("/.well-known/jwks.json").json()["keys"]) == 1
+
+
+def test_a_leaf_of_an_issuer_that_others_know_is_refused_at_once() -> None:
+    """Also one that was found good a moment ago, on a connection that is kept; a new leaf for its key is good."""
+    with open_appliance(stub=None) as (appliance, _):
+        identity = appliance.enroll("issued-before")
+        with appliance.by_certificate(identity) as kept, appliance.agent(identity) as proven:
+            assert kept.get(SELF).status_code == proven.get(SELF).status_code == 200
+            keys(appliance, "rotate", "intermediate", "--immediately", "--reason", "it was in a backup that is lost")
+            rotated = time.monotonic()
+            wait_until(lambda: kept.get(SELF).status_code == 401, 1, "the leaf is refused")
+            assert time.monotonic() - rotated < 1
+        renew(identity)
+        with appliance.agent(identity) as proven:
+            assert proven.get(SELF).status_code == 200
+        time.sleep(12)  # the edge has looked, and the new issuer signs
+        with appliance.by_certificate(identity) as shown:
+            assert shown.get(SELF).status_code == 200
 
 
 def test_without_a_name_everything_but_the_root_is_rotated(appliance: Appliance) -> None:
