@@ -24,7 +24,8 @@ PURE = [
     "mastio/strictjson.py", "mastio/target.py", "mastio/problem.py", "mastio/presented.py", "mastio/restriction.py",
     "mastio/rotation.py", "mastio/routes.py", "mastio/pki/certificates.py", "mastio/pki/est.py",
     "plugins/mastio_dpop/proof.py", "plugins/mastio_token/access.py", "plugins/mastio_policy/rules.py",
-    "plugins/mastio_llm/sse.py", "plugins/mastio_audit/chain.py",
+    "plugins/mastio_llm/sse.py", "plugins/mastio_audit/chain.py", "plugins/mastio_audit/merkle.py",
+    "plugins/mastio_audit/notes.py",
 ]  # fmt: skip
 EFFECTS = {
     "asyncio",

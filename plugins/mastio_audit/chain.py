@@ -25,6 +25,7 @@ from typing import Any
 import orjson
 
 from mastio.exchange import Entry, Phase
+from mastio_audit.merkle import Frontier, Node, Tree
 
 VERSION = 1
 FIELDS = (
@@ -66,10 +67,12 @@ class ChainError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """Where the log ends: how many entries, and the leaf hash of the last (32 zero bytes while there is none)."""
+    """Where the log ends: how many entries, the leaf hash of the last (32 zero bytes while there is none), and the
+    frontier of the Merkle tree over them (`mastio_audit.merkle`)."""
 
     size: int = 0
     last_hash: bytes = bytes(32)
+    frontier: Frontier = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,15 +145,27 @@ def timestamp(seconds: float) -> bytes:
     )
 
 
-def append(head: Head, drafts: Iterable[Draft], time: float) -> tuple[list[Row], Head]:
-    """Give the drafts the next places, in order: the rows to store and the head after them. `time` is Unix time."""
+@dataclass(frozen=True, slots=True)
+class Appended:
+    """What to store: the rows, the nodes of the tree that they completed, and the head after them."""
+
+    rows: list[Row]
+    nodes: list[Node]
+    head: Head
+
+
+def append(head: Head, drafts: Iterable[Draft], time: float) -> Appended:
+    """Give the drafts the next places, in order. `time` is Unix time. Raises `ChainError` for a head that is none."""
+    if len(head.frontier) != head.size.bit_count():
+        raise ChainError("the frontier in the head does not fit its size", max(head.size - 1, 0))
     rows: list[Row] = []
-    last_hash, at = head.last_hash, timestamp(time)
+    last_hash, at, tree = head.last_hash, timestamp(time), Tree(head.size, head.frontier)
     for seq, made in enumerate(drafts, head.size):
         entry = stamp(made, seq, last_hash.hex(), at)
         last_hash = leaf_hash(entry)
+        tree.add(last_hash)
         rows.append((seq, entry))
-    return rows, Head(head.size + len(rows), last_hash)
+    return Appended(rows, tree.nodes, Head(tree.size, last_hash, tree.frontier))
 
 
 def unknown_outcome(intent: bytes) -> Draft:
@@ -195,13 +210,16 @@ class Verifier:
     Which one is bad when `prev` of k+1 and the bytes of k disagree? The entry after says: if it still vouches for
     k+1 as stored, k was altered, else k+1. So that case is reported one row late.
 
-    `tail` starts in the middle: the first row's `prev` is taken as it stands, and pairing is left out.
+    `tree` grows with the rows: what it says of nodes and root is recomputed as well.
+
+    `tail` starts in the middle: the first row's `prev` is taken as it stands, and pairing and tree are left out.
     """
 
     def __init__(self, tail: int | None = None) -> None:
         self.head = Head(tail or 0)
+        self.tree = Tree()
         self.open: dict[str, int] = {}
-        self._pairing = tail is None
+        self._whole = tail is None
         self._expected: str | None = self.head.last_hash.hex() if tail is None else None
         self._doubt: int | None = None
 
@@ -225,6 +243,8 @@ class Verifier:
         else:
             self._doubt = index - 1
         last_hash = leaf_hash(entry)
+        if self._whole:
+            self.tree.add(last_hash)
         self.head = Head(index + 1, last_hash)
         self._expected = last_hash.hex()
 
@@ -240,6 +260,8 @@ class Verifier:
             raise ChainError(_ALTERED, self._doubt if fits else self._doubt + 1)
         if not fits:
             raise ChainError("the head was not made for it", max(size - 1, 0))
+        if self._whole and head is not None and head.frontier != self.tree.frontier:
+            raise ChainError("the frontier in the head is not that of the tree up to it", max(size - 1, 0))
 
     def _bad(self, message: str, index: int) -> ChainError:
         """An error at `index`, or at the entry in doubt: nothing is there to clear it."""
@@ -247,7 +269,7 @@ class Verifier:
 
     def _pair(self, document: dict[str, Any], index: int) -> None:
         exchange, phase = document["id"], document["phase"]
-        if not self._pairing or phase == "event":
+        if not self._whole or phase == "event":
             return
         if phase == "intent":
             if exchange in self.open:

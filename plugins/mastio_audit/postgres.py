@@ -25,7 +25,8 @@ import asyncpg
 
 from mastio.errors import ConfigurationError
 from mastio_audit.chain import Head, Row
-from mastio_audit.store import FORMAT, Batch, Build, DamageError, Extent, StoreError
+from mastio_audit.merkle import Node
+from mastio_audit.store import FORMAT, Batch, Build, DamageError, Extent, StoreError, join, split
 
 CONNECT_TIMEOUT = 2.0  # seconds
 COMMAND_TIMEOUT = 4.0
@@ -46,29 +47,37 @@ _SCHEMA = """
 CREATE TABLE IF NOT EXISTS audit_entries (seq bigint PRIMARY KEY, entry bytea NOT NULL);
 CREATE TABLE IF NOT EXISTS audit_open_intents (seq bigint PRIMARY KEY, id text NOT NULL, owner text NOT NULL);
 CREATE TABLE IF NOT EXISTS audit_head (
-    one integer PRIMARY KEY CHECK (one = 1), format integer NOT NULL, size bigint NOT NULL, last_hash bytea NOT NULL
+    one integer PRIMARY KEY CHECK (one = 1), format integer NOT NULL, size bigint NOT NULL, last_hash bytea NOT NULL,
+    frontier bytea NOT NULL
+);
+CREATE TABLE IF NOT EXISTS audit_nodes (
+    level smallint NOT NULL, idx bigint NOT NULL, hash bytea NOT NULL, PRIMARY KEY (level, idx)
 );
 """
 _FIRST_HEAD = """
-INSERT INTO audit_head SELECT 1, $1, 0, decode(repeat('00', 32), 'hex')
+INSERT INTO audit_head SELECT 1, $1, 0, decode(repeat('00', 32), 'hex'), ''::bytea
 WHERE NOT EXISTS (SELECT FROM audit_head) AND NOT EXISTS (SELECT FROM audit_entries)
 """
 _EXTENT = """
-SELECT size, last_hash, format, (SELECT max(seq) FROM audit_entries)
+SELECT size, last_hash, frontier, format, (SELECT max(seq) FROM audit_entries)
 FROM (SELECT 1) AS always LEFT JOIN audit_head ON true
 """
 _READ = "SELECT seq, entry FROM audit_entries WHERE seq >= $1 ORDER BY seq LIMIT $2"
 _LEFTOVERS = "SELECT seq, entry FROM audit_open_intents JOIN audit_entries USING (seq) WHERE owner = $1 ORDER BY seq"
-_LOCK_HEAD = "SELECT size, last_hash FROM audit_head FOR UPDATE"
+_NODES = "SELECT level, idx, hash FROM audit_nodes WHERE level = $1 AND idx >= $2 ORDER BY idx LIMIT $3"
+_LOCK_HEAD = "SELECT size, last_hash, frontier FROM audit_head FOR UPDATE"
 _WRITE = """
 WITH moved AS (
-    UPDATE audit_head SET size = $3, last_hash = $4
+    UPDATE audit_head SET size = $3, last_hash = $4, frontier = $11
     WHERE size = $1 AND last_hash = $2
       AND (SELECT count(*) FROM audit_open_intents WHERE seq = ANY($9::bigint[])) = cardinality($9::bigint[])
     RETURNING 1
 ), stored AS (
     INSERT INTO audit_entries
     SELECT * FROM unnest($5::bigint[], $10::bytea[]) WHERE EXISTS (SELECT FROM moved)
+), grown AS (
+    INSERT INTO audit_nodes
+    SELECT * FROM unnest($12::smallint[], $13::bigint[], $14::bytea[]) WHERE EXISTS (SELECT FROM moved)
 ), opened AS (
     INSERT INTO audit_open_intents
     SELECT * FROM unnest($6::bigint[], $7::text[], $8::text[]) WHERE EXISTS (SELECT FROM moved)
@@ -104,16 +113,19 @@ class PostgresReader:
         await self._connect(READ_TIMEOUT, {"default_transaction_read_only": "on"})
 
     async def extent(self) -> Extent:
-        [(size, last_hash, version, last)] = await self._fetch(_EXTENT)
+        [(size, last_hash, frontier, version, last)] = await self._fetch(_EXTENT)
         end = 0 if last is None else last + 1
         if size is None:
             return Extent(None, end)
         if version != FORMAT:
             raise ConfigurationError(f"The audit log has format {version}; this version knows {FORMAT}.")
-        return Extent(Head(size, last_hash), end)
+        return Extent(Head(size, last_hash, split(frontier)), end)
 
     async def read(self, start: int, limit: int) -> Sequence[Row]:
         return [(seq, entry) for seq, entry in await self._fetch(_READ, start, limit)]
+
+    async def nodes(self, level: int, start: int, limit: int) -> Sequence[Node]:
+        return [Node(*row) for row in await self._fetch(_NODES, level, start, limit)]
 
     async def close(self) -> None:
         connection, self._connection = self._connection, None
@@ -220,7 +232,7 @@ class PostgresStore(PostgresReader):
         row = await connection.fetchrow(_LOCK_HEAD)
         if row is None:
             raise DamageError("the head of the audit log is gone")
-        head = Head(row["size"], row["last_hash"])
+        head = Head(row["size"], row["last_hash"], split(row["frontier"]))
         batch = build(head)
         if await connection.fetchval(_WRITE, *_parameters(head, batch)) != 1:
             raise StoreError("an intent was closed by somebody else")
@@ -268,6 +280,10 @@ def _parameters(head: Head, batch: Batch) -> tuple[object, ...]:
         [intent.owner for intent in batch.opened],
         list(batch.closed),
         [entry for _, entry in batch.rows],
+        join(batch.head.frontier),
+        [node.level for node in batch.nodes],
+        [node.index for node in batch.nodes],
+        [node.hash for node in batch.nodes],
     )
 
 

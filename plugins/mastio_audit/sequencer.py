@@ -28,6 +28,7 @@ from mastio.exchange import Entry
 from mastio_audit import chain
 from mastio_audit.chain import ChainError, Draft, Head, Row
 from mastio_audit.store import AuditStore, Batch, OpenIntent, StoreError
+from mastio_audit.tiles import rebuild_frontier
 
 GATHER = 4
 """Turns of the event loop that a batch may wait for more to join."""
@@ -245,10 +246,10 @@ class Sequencer:
         """Stamp the batch after `head`. Raises `ChainError` when `head` is not after all that was confirmed."""
         if head.size < self._known.size or (head.size == self._known.size and head != self._known):
             raise ChainError("the log does not hold what was confirmed")
-        rows, new_head = chain.append(head, [waiting.draft for waiting in batch], self._now())
+        made = chain.append(head, [waiting.draft for waiting in batch], self._now())
         opened: dict[int, OpenIntent] = {}
         closed: list[int] = []
-        for (seq, _), waiting in zip(rows, batch, strict=True):
+        for (seq, _), waiting in zip(made.rows, batch, strict=True):
             intent = waiting.intent
             if intent is None:
                 continue
@@ -257,7 +258,7 @@ class Sequencer:
                 opened[seq] = OpenIntent(seq, waiting.draft.id, self._owner)
             elif opened.pop(intent.seq, None) is None:
                 closed.append(intent.seq)
-        return Batch(rows, new_head, list(opened.values()), closed)
+        return Batch(made.rows, made.head, made.nodes, list(opened.values()), closed)
 
     def _refuse_waiting(self) -> None:
         """Refuse everybody whose entry is not known to be durable; an intent among them makes no exchange live."""
@@ -325,7 +326,10 @@ class Sequencer:
         if extent.end != head.size:
             raise ChainError("the head and the entries end at different places", min(extent.end, head.size))
         start = max(head.size - TAIL, 0)
-        chain.verify_tail(start, await self._store.read(start, head.size - start), head)
+        rows = await self._store.read(start, head.size - start)
+        chain.verify_tail(start, rows, head)
+        if head.frontier != await rebuild_frontier(self._store, head.size):
+            raise ChainError("the frontier in the head is not that of the tree up to it", max(head.size - 1, 0))
         if known.size:
             confirmed = await self._store.read(known.size - 1, 1)
             if not confirmed or chain.leaf_hash(confirmed[0][1]) != known.last_hash:
@@ -337,8 +341,8 @@ class Sequencer:
         drafts = [*closed.values(), *([] if event is None else [chain.draft(event)])]
 
         def build(head: Head) -> Batch:
-            rows, new_head = chain.append(head, drafts, self._now())
-            return Batch(rows, new_head, closed=list(closed))
+            made = chain.append(head, drafts, self._now())
+            return Batch(made.rows, made.head, made.nodes, closed=list(closed))
 
         self._known = await self._store.append(build)
 

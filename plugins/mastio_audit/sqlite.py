@@ -31,7 +31,8 @@ import apsw
 
 from mastio.errors import ConfigurationError
 from mastio_audit.chain import Head, Row
-from mastio_audit.store import FORMAT, Build, DamageError, Extent, StoreError
+from mastio_audit.merkle import Node
+from mastio_audit.store import FORMAT, Build, DamageError, Extent, StoreError, join, split
 
 OLDEST_SQLITE = (3, 51, 3)
 FAST_SYNC = 0.0005  # seconds, median
@@ -46,15 +47,19 @@ _SCHEMA = """
 BEGIN IMMEDIATE;
 CREATE TABLE IF NOT EXISTS entries (seq INTEGER PRIMARY KEY, entry BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS open_intents (seq INTEGER PRIMARY KEY, id TEXT NOT NULL, owner TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS nodes (
+    level INTEGER NOT NULL, idx INTEGER NOT NULL, hash BLOB NOT NULL, PRIMARY KEY (level, idx)
+) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS head (
-    one INTEGER PRIMARY KEY CHECK (one = 1), format INTEGER NOT NULL, size INTEGER NOT NULL, last_hash BLOB NOT NULL
+    one INTEGER PRIMARY KEY CHECK (one = 1), format INTEGER NOT NULL, size INTEGER NOT NULL, last_hash BLOB NOT NULL,
+    frontier BLOB NOT NULL
 );
-INSERT INTO head SELECT 1, ?, 0, zeroblob(32)
+INSERT INTO head SELECT 1, ?, 0, zeroblob(32), zeroblob(0)
     WHERE NOT EXISTS (SELECT 1 FROM head) AND NOT EXISTS (SELECT 1 FROM entries);
 COMMIT;
 """
 _EXTENT = """
-SELECT size, last_hash, format, (SELECT max(seq) FROM entries)
+SELECT size, last_hash, frontier, format, (SELECT max(seq) FROM entries)
 FROM (SELECT 1) LEFT JOIN head
 """
 
@@ -85,6 +90,10 @@ class SqliteReader:
     async def read(self, start: int, limit: int) -> Sequence[Row]:
         query = "SELECT seq, entry FROM entries WHERE seq >= ? ORDER BY seq LIMIT ?"
         return await self._run(self._rows, query, start, limit)
+
+    async def nodes(self, level: int, start: int, limit: int) -> Sequence[Node]:
+        query = "SELECT level, idx, hash FROM nodes WHERE level = ? AND idx >= ? ORDER BY idx LIMIT ?"
+        return [Node(*row) for row in await self._run(self._rows, query, level, start, limit)]
 
     async def close(self) -> None:
         await self._run(self._close)
@@ -143,9 +152,9 @@ class SqliteReader:
             rows: list[Any] = connection.execute(_EXTENT).fetchall()
         except apsw.Error as error:
             raise _store_error(error) from error
-        size, last_hash, version, last = rows[0]
+        size, last_hash, frontier, version, last = rows[0]
         end = 0 if last is None else last + 1
-        head = _head(size, last_hash)
+        head = _head(size, last_hash, frontier)
         if head is not None and version != FORMAT:
             raise ConfigurationError(f"The audit log has format {version}; this version knows {FORMAT}.")
         return Extent(head, end)
@@ -248,12 +257,15 @@ class SqliteStore(SqliteReader):
 
 def _write(connection: apsw.Connection, build: Build) -> Head:
     """The body of the transaction."""
-    rows: list[Any] = connection.execute("SELECT size, last_hash FROM head").fetchall()
+    rows: list[Any] = connection.execute("SELECT size, last_hash, frontier FROM head").fetchall()
     head = _head(*rows[0]) if rows else None
     if head is None:
         raise DamageError("the head of the audit log is gone")
     batch = build(head)
     connection.executemany("INSERT INTO entries VALUES (?, ?)", batch.rows)
+    if batch.nodes:
+        nodes = [(node.level, node.index, node.hash) for node in batch.nodes]
+        connection.executemany("INSERT INTO nodes VALUES (?, ?, ?)", nodes)
     if batch.opened:
         opened = [(intent.seq, intent.id, intent.owner) for intent in batch.opened]
         connection.executemany("INSERT INTO open_intents VALUES (?, ?, ?)", opened)
@@ -262,13 +274,17 @@ def _write(connection: apsw.Connection, build: Build) -> Head:
         connection.executemany("DELETE FROM open_intents WHERE seq = ?", [(seq,) for seq in batch.closed])
         if connection.total_changes() - before != len(batch.closed):
             raise StoreError("an intent was closed by somebody else")
-    connection.execute("UPDATE head SET size = ?, last_hash = ?", (batch.head.size, batch.head.last_hash))
-    return batch.head
+    new = batch.head
+    connection.execute("UPDATE head SET size = ?, last_hash = ?, frontier = ?",
+                       (new.size, new.last_hash, join(new.frontier)))  # fmt: skip
+    return new
 
 
-def _head(size: object, last_hash: object) -> Head | None:
+def _head(size: object, last_hash: object, frontier: object) -> Head | None:
     """The head as a value, or None when the row is not there or holds something else."""
-    return Head(size, last_hash) if isinstance(size, int) and isinstance(last_hash, bytes) else None
+    if isinstance(size, int) and isinstance(last_hash, bytes) and isinstance(frontier, bytes):
+        return Head(size, last_hash, split(frontier))
+    return None
 
 
 def _is_unwritable(path: Path) -> bool:

@@ -1,8 +1,9 @@
 """What the log needs of a database: one durable transaction for each batch, and reading back what was stored.
 
-A store keeps four things and moves them together: the entries, the head (size and last leaf hash), the open intents
-(derived from the entries: intents whose outcome is not stored yet, with the owner who is to record it), and nothing
-else. It knows nothing of the form of entries; `mastio_audit.chain` makes the bytes and recomputes them.
+A store keeps four things and moves them together: the entries, the head (size, last leaf hash, frontier), the nodes of
+the Merkle tree (derived from the entries, one for every 256 of them and so on), and the open intents (derived as well:
+intents whose outcome is not stored yet, with the owner who is to record it). It knows nothing of the form of entries;
+`mastio_audit.chain` makes the bytes and recomputes them.
 
 Two implementations share this contract and no code: `mastio_audit.sqlite` and `mastio_audit.postgres`.
 """
@@ -14,8 +15,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from mastio_audit.chain import Head, Row
+from mastio_audit.merkle import Frontier, Node
 
-FORMAT = 1
+FORMAT = 2
 """Version of the tables, kept in the head row."""
 
 
@@ -49,6 +51,7 @@ class Batch:
 
     rows: Sequence[Row]
     head: Head
+    nodes: Sequence[Node] = ()
     opened: Sequence[OpenIntent] = ()
     closed: Sequence[int] = ()
 
@@ -78,6 +81,9 @@ class LogReader(Protocol):
 
     async def read(self, start: int, limit: int) -> Sequence[Row]:
         """Up to `limit` rows with `seq` ≥ `start` in ascending order; none: the end. One short read, no snapshot."""
+
+    async def nodes(self, level: int, start: int, limit: int) -> Sequence[Node]:
+        """Up to `limit` nodes of a level (1 and above) with index ≥ `start` in ascending order."""
 
     async def close(self) -> None:
         """Give the connection up. Never raises; closing twice is nothing; `open` may follow."""
@@ -118,3 +124,15 @@ class AuditStore(LogReader, Protocol):
 
     async def owners(self) -> Sequence[str]:
         """Everybody who has open intents."""
+
+
+def join(frontier: Frontier) -> bytes:
+    """A frontier as it is stored."""
+    return b"".join(frontier)
+
+
+def split(stored: bytes) -> Frontier:
+    """The other way. What is not a whole number of hashes comes back as it is, in one piece: it will not verify."""
+    if len(stored) % 32:
+        return (stored,)
+    return tuple(stored[at : at + 32] for at in range(0, len(stored), 32))

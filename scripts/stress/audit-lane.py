@@ -123,7 +123,8 @@ async def measure_verify(label: str, store: AuditStore, reader: LogReader, size:
 
 
 def stamped(drafts: list[chain.Draft], head: chain.Head) -> Batch:
-    return Batch(*chain.append(head, drafts, time.time()))
+    made = chain.append(head, drafts, time.time())
+    return Batch(made.rows, made.head, made.nodes)
 
 
 def measure_sync(folder: Path) -> float:

@@ -167,7 +167,7 @@ class Place:
         if self.kind == "sqlite":
             with contextlib.closing(apsw.Connection(str(self.data / "db" / "audit.sqlite"))) as connection:
                 return connection.execute(statement.replace("$", "?"), parameters).fetchall()
-        for table in ("entries", "head", "open_intents"):
+        for table in ("entries", "head", "nodes", "open_intents"):
             statement = statement.replace(f" {table}", f" audit_{table}")
         return asyncio.run(execute(self.url, statement, *parameters))
 
@@ -210,13 +210,13 @@ def batch() -> Callable[..., Build]:
     def make(*drafts: tuple[Phase, str], closed: tuple[int, ...] = (), owner: str = "node/0") -> Build:
         def build(head: Head) -> Batch:
             entries = [chain.draft(Entry(id=name, phase=phase, kind="test")) for phase, name in drafts]
-            rows, after = chain.append(head, entries, 1_700_000_000.25)
+            made = chain.append(head, entries, 1_700_000_000.25)
             opened = [
                 OpenIntent(seq, name, owner)
-                for (seq, _), (phase, name) in zip(rows, drafts, strict=True)
+                for (seq, _), (phase, name) in zip(made.rows, drafts, strict=True)
                 if phase == "intent" and ("outcome", name) not in drafts
             ]
-            return Batch(rows, after, opened, closed)
+            return Batch(made.rows, made.head, made.nodes, opened, closed)
 
         return build
 

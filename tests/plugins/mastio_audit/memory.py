@@ -14,6 +14,7 @@ from mastio.errors import AuditError
 from mastio.exchange import Entry, Phase
 from mastio_audit import chain
 from mastio_audit.chain import Head, Row
+from mastio_audit.merkle import Node
 from mastio_audit.sequencer import Sequencer
 from mastio_audit.store import Build, Extent, OpenIntent, StoreError
 
@@ -26,6 +27,7 @@ class MemoryStore:
     def __init__(self) -> None:
         self.rows: list[Row] = []
         self.head = Head()
+        self.tree_nodes: list[Node] = []
         self.open_intents: dict[int, OpenIntent] = {}
         self.fault: Fault | None = None
         self.unreachable = 0
@@ -56,6 +58,7 @@ class MemoryStore:
             del self.open_intents[seq]
         self.open_intents |= {intent.seq: intent for intent in batch.opened}
         self.rows += batch.rows
+        self.tree_nodes += batch.nodes
         self.head = batch.head
         self.batches.append(len(batch.rows))
         if fault == "after":
@@ -71,6 +74,9 @@ class MemoryStore:
 
     async def read(self, start: int, limit: int) -> Sequence[Row]:
         return self.rows[start : start + limit]
+
+    async def nodes(self, level: int, start: int, limit: int) -> Sequence[Node]:
+        return [node for node in self.tree_nodes if node.level == level and node.index >= start][:limit]
 
     async def leftovers(self, owner: str) -> Sequence[Row]:
         return [self.rows[seq] for seq, intent in self.open_intents.items() if intent.owner == owner]

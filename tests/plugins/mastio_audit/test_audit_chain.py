@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, get_args
 from uuid import UUID
@@ -18,6 +18,7 @@ import rfc8785
 from mastio.exchange import Entry, Phase
 from mastio_audit import chain
 from mastio_audit.chain import ChainError, Head, Row
+from mastio_audit.merkle import Tree
 
 MakeEntry = Callable[..., Entry]
 VECTORS = Path(os.environ.get("MASTIO_VECTORS", Path(__file__).parents[4] / "shared" / "vectors"))
@@ -39,7 +40,17 @@ NASTY = [
 
 def log_of(*steps: tuple[Phase, str]) -> tuple[list[Row], Head]:
     drafts = [chain.draft(Entry(id=name, phase=phase, kind="test", target=f"target {name}")) for phase, name in steps]
-    return chain.append(Head(), drafts, 1_700_000_000.5)
+    made = chain.append(Head(), drafts, 1_700_000_000.5)
+    return made.rows, made.head
+
+
+def head_after(rows: Sequence[Row]) -> Head:
+    """As it was when the log ended there."""
+    tree, last = Tree(), bytes(32)
+    for _, stored in rows:
+        last = chain.leaf_hash(stored)
+        tree.add(last)
+    return Head(tree.size, last, tree.frontier)
 
 
 def exchanges(number: int) -> tuple[list[Row], Head]:
@@ -56,7 +67,8 @@ def first_bad(rows: list[Row], head: Head | None) -> int | None:
 class TestEncoding:
     def test_an_entry_has_all_fields_in_canonical_order(self, entry: MakeEntry) -> None:
         intent = entry("intent", request={"bytes": 3, "digest": "ab"}, decision={"result": "allow", "rule": "r"})
-        [(seq, stored)], head = chain.append(Head(), [chain.draft(intent)], 1_700_000_000.25)
+        made = chain.append(Head(), [chain.draft(intent)], 1_700_000_000.25)
+        [(seq, stored)], head = made.rows, made.head
         assert (seq, head.size) == (0, 1)
         assert stored == (
             b'{"agent":"demo","credential":null,"decision":{"result":"allow","rule":"r"},"id":"x-1","kind":"llm.chat",'
@@ -69,7 +81,7 @@ class TestEncoding:
 
     def test_every_phase_of_the_contract_can_be_recorded(self, entry: MakeEntry) -> None:
         for phase in get_args(Phase):
-            rows, _ = chain.append(Head(), [chain.draft(entry(phase))], 0)
+            rows = chain.append(Head(), [chain.draft(entry(phase))], 0).rows
             assert chain.parse(rows[0][1])["phase"] == phase
 
     @pytest.mark.parametrize("text", NASTY)
@@ -84,7 +96,7 @@ class TestEncoding:
             entry = Entry(
                 id="x", phase="event", kind="k", target=text, agent=text, request={"a": text}, outcome={"b": [text]}
             )
-            [(_, stored)], _ = chain.append(Head(), [chain.draft(entry)], 0)
+            [(_, stored)] = chain.append(Head(), [chain.draft(entry)], 0).rows
             document = chain.parse(stored)
             assert stored == rfc8785.dumps(document)
             assert [document["target"], document["request"]["a"], document["outcome"]["b"][0]] == [text] * 3
@@ -129,7 +141,8 @@ class TestEncoding:
             chain.draft(entry("event", request={"deep": deep})),
             chain.draft(entry("event", outcome={"t": longest})),
         ]
-        rows, _ = chain.append(Head(2**53 - 3), drafts, 0)
+        size = 2**53 - 3
+        rows = chain.append(Head(size, frontier=(bytes(32),) * size.bit_count()), drafts, 0).rows
         assert [chain.parse(stored)["seq"] for _, stored in rows] == [2**53 - 3, 2**53 - 2]
 
     @pytest.mark.parametrize(
@@ -212,8 +225,8 @@ class TestVerification:
     @pytest.mark.parametrize("index", range(9))
     def test_an_inserted_entry_is_found_even_when_the_rest_is_renumbered(self, index: int) -> None:
         rows, head = exchanges(4)
-        before = Head(index, chain.leaf_hash(rows[index - 1][1])) if index else Head()
-        forged, _ = chain.append(before, [chain.draft(Entry(id="forged", phase="event", kind="k"))], 0)
+        before = head_after(rows[:index])
+        forged = chain.append(before, [chain.draft(Entry(id="forged", phase="event", kind="k"))], 0).rows
         renumbered = [(seq + 1, stored) for seq, stored in rows[index:]]
         assert first_bad([*rows[:index], *forged, *renumbered], head) == index
 
@@ -293,10 +306,10 @@ class TestVerification:
         assert caught.value.index == 5
 
     def test_an_unknown_outcome_closes_the_intent(self, entry: MakeEntry) -> None:
-        rows, head = chain.append(Head(), [chain.draft(entry("intent", decision={"result": "allow"}))], 0)
-        more, head = chain.append(head, [chain.unknown_outcome(rows[0][1])], 1)
-        assert chain.verify([*rows, *more], head).open == {}
-        document = chain.parse(more[0][1])
+        first = chain.append(Head(), [chain.draft(entry("intent", decision={"result": "allow"}))], 0)
+        second = chain.append(first.head, [chain.unknown_outcome(first.rows[0][1])], 1)
+        assert chain.verify([*first.rows, *second.rows], second.head).open == {}
+        document = chain.parse(second.rows[0][1])
         assert document["outcome"] == {"status": "unknown"}
         assert [document[name] for name in ("id", "kind", "target", "agent")] == [
             "x-1",

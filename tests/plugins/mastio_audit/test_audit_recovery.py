@@ -8,8 +8,13 @@ import pytest
 
 from mastio.exchange import Phase
 from mastio_audit import chain
-from mastio_audit.chain import Head
+from mastio_audit.chain import Draft, Head, Row
 from tests.plugins.mastio_audit.memory import Fault, MemoryStore, in_service, make, opened, refused
+
+
+def forged(drafts: list[Draft]) -> tuple[list[Row], Head]:
+    made = chain.append(Head(), drafts, 0)
+    return made.rows, made.head
 
 
 class TestFailure:
@@ -113,9 +118,9 @@ class TestFailure:
             kept = list(store.rows), store.head
             drafts = [chain.draft(make("event", "forged")) for _ in range(3)]
             if damage == "shorter":
-                store.rows, store.head = chain.append(Head(), drafts, 0)
+                store.rows, store.head = forged(drafts)
             elif damage == "altered":
-                store.rows, store.head = chain.append(Head(), [*drafts, *drafts], 0)
+                store.rows, store.head = forged([*drafts, *drafts])
             elif damage == "head":
                 store.head = Head(5, bytes(32))
             else:
@@ -131,7 +136,7 @@ class TestFailure:
             for number in range(4):
                 await sequencer.record(make("event", f"{number}"))
             kept = list(store.rows), store.head
-            store.rows, store.head = chain.append(Head(), [chain.draft(make("event", "old"))], 0)
+            store.rows, store.head = forged([chain.draft(make("event", "old"))])
             await refused(asyncio.ensure_future(sequencer.record(make("event", "x"))))
             assert sequencer.closed == "the log does not hold what was confirmed"
             store.rows, store.head = kept

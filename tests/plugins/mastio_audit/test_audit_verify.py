@@ -19,6 +19,7 @@ from mastio.cli import audit
 from mastio.exchange import Entry, Phase
 from mastio_audit import chain
 from mastio_audit.chain import Head, Row
+from mastio_audit.merkle import EMPTY_ROOT, Node, Tree
 from mastio_audit.store import Batch, Build, Extent
 from mastio_audit.verify import PAGE, verify_log
 
@@ -94,7 +95,8 @@ class TestSound:
 
         def build(head: Head) -> Batch:
             drafts = [chain.draft(Entry(id="x", phase="event", kind="test"))] * size
-            return Batch(*chain.append(head, drafts, 0))
+            made = chain.append(head, drafts, 0)
+            return Batch(made.rows, made.head, made.nodes)
 
         fill(place, build)
         assert verify(place)[1]["size"] == size
@@ -118,7 +120,15 @@ class TestSound:
                 writer.kill()
 
 
-EMPTY = {"size": 0, "head": "", "open_intents": 0, "first_bad": None, "problem": None}
+EMPTY = {
+    "size": 0,
+    "head": "",
+    "root": EMPTY_ROOT.hex(),
+    "checkpoints": 0,
+    "open_intents": 0,
+    "first_bad": None,
+    "problem": None,
+}
 
 
 class TestTampering:
@@ -162,8 +172,12 @@ class TestTampering:
 
     @pytest.mark.parametrize("index", range(7))
     def test_an_inserted_row(self, filled: Place, verify: Verify, index: int) -> None:
-        before = Head(index, chain.leaf_hash(filled.entry(index - 1))) if index else Head()
-        [(_, forged)], _ = chain.append(before, [chain.draft(Entry(id="forged", phase="event", kind="test"))], 0)
+        tree, last = Tree(), bytes(32)
+        for seq in range(index):
+            last = chain.leaf_hash(filled.entry(seq))
+            tree.add(last)
+        draft = chain.draft(Entry(id="forged", phase="event", kind="test"))
+        [(_, forged)] = chain.append(Head(index, last, tree.frontier), [draft], 0).rows
         for seq in range(5, index - 1, -1):
             filled.tamper("UPDATE entries SET seq = $1 WHERE seq = $2", seq + 1, seq)
         filled.tamper("INSERT INTO entries (seq, entry) VALUES ($1, $2)", index, forged)
@@ -262,9 +276,10 @@ class Generated:
     def __init__(self, size: int) -> None:
         self.size = size
         self.draft = chain.draft(Entry(id="x", phase="event", kind="test"))
-        self.head = Head()
+        self.head, self.made = Head(), list[Node]()
         while self.head.size < size:
-            _, self.head = chain.append(self.head, [self.draft] * PAGE, 0)
+            made = chain.append(self.head, [self.draft] * PAGE, 0)
+            self.head, self.made = made.head, [*self.made, *made.nodes]
         self.at = Head()
 
     async def open(self) -> None: ...
@@ -275,9 +290,12 @@ class Generated:
         return Extent(self.head, self.head.size)
 
     async def read(self, start: int, limit: int) -> Sequence[Row]:
-        rows, head = chain.append(self.at, [self.draft] * limit, 0)
-        self.at = head if start >= 0 else self.at
-        return rows
+        made = chain.append(self.at, [self.draft] * limit, 0)
+        self.at = made.head if start >= 0 else self.at
+        return made.rows
+
+    async def nodes(self, level: int, start: int, limit: int) -> Sequence[Node]:
+        return [node for node in self.made if node.level == level and node.index >= start][:limit]
 
 
 def test_memory_does_not_grow_with_the_log() -> None:
