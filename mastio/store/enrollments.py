@@ -69,7 +69,7 @@ class EnrollmentStore:
 
         def work(connection: Connection, version: int) -> Enrollment:
             _close_expired(connection, version, enrollment.created_at)
-            _verify_name(connection, enrollment, may_be_revoked=True)
+            _verify_name(connection, enrollment, by_token=False)
             if connection.execute(_COUNT_UNDECIDED).scalar_one() >= max_pending:
                 raise Denied(
                     "Too many requests wait for a decision.", code="rate_limited", headers=(("Retry-After", "60"),)
@@ -82,12 +82,13 @@ class EnrollmentStore:
         """Use the token once, and enrol. All or nothing: a request that is refused leaves the token as it was.
 
         Raises `Denied` (invalid_enrollment_token), or `BadRequest` (name_taken) for a name that is or was in use: to
-        give a revoked name away again is for an operator to decide.
+        give a revoked name away again is for an operator to decide. An undecided request does not hold the name
+        against a token: any stranger can make one.
         """
 
         def work(connection: Connection, version: int) -> Enrollment:
             consume_token(connection, version, token_hash, enrollment.name, enrollment.created_at)
-            _verify_name(connection, enrollment, may_be_revoked=False)
+            _verify_name(connection, enrollment, by_token=True)
             leaf = issue(enrollment)
             issued = _issued(enrollment, leaf, "token", None, enrollment.created_at)
             add_agent(connection, version, _agent(issued, leaf))
@@ -175,14 +176,14 @@ def _get_pending(connection: Connection, identifier: str, now: float) -> Enrollm
     return enrollment
 
 
-def _verify_name(connection: Connection, enrollment: Enrollment, *, may_be_revoked: bool) -> None:
+def _verify_name(connection: Connection, enrollment: Enrollment, *, by_token: bool) -> None:
     """Raises `BadRequest` (name_taken)."""
     row = connection.execute(_HOLDERS, {"who": enrollment.name, "at": enrollment.created_at}).one()
-    if row.agent == "revoked" and not may_be_revoked:
+    if row.agent == "revoked" and by_token:
         raise BadRequest("The name was revoked; ask for it without a token, for an operator.", code="name_taken")
     if row.agent in ("active", "suspended"):
         raise BadRequest("An agent has this name.", code="name_taken")
-    if row.pending:
+    if row.pending and not by_token:
         raise BadRequest("Another request for this name waits for a decision.", code="name_taken")
 
 

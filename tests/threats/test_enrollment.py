@@ -334,6 +334,18 @@ def test_a_name_that_is_taken_is_refused(appliance: Appliance, judge: Judge, how
     judge.served(post(appliance, request(new_name(), **token)), status=201 if token else 202, upstream=False)
 
 
+def test_a_stranger_cannot_take_the_name_that_a_token_is_for(appliance: Appliance, judge: Judge) -> None:
+    agent = new_name()
+    token = appliance.enrollment_token(agent)
+    squatted = post(appliance, request(agent))
+    assert squatted.status == 202
+    judge.mark()
+    judge.served(post(appliance, request(agent, token=token)), status=201, upstream=False)
+    with appliance.admin() as admin:
+        late = admin.post(f"/v1/admin/enrollments/{squatted.document['id']}/approve")
+    assert (late.status_code, late.json()["code"]) == (409, "name_taken")
+
+
 # --- picking up -----------------------------------------------------------------------------------------------------
 
 UNPROVEN = refusal(401, "invalid_proof_of_possession", "app")

@@ -154,9 +154,19 @@ async def test_a_name_is_held_by_an_agent_or_a_request(opened: Opened) -> None:
     hashed = store.tokens.hash(text)
     for name in ("alice", "bob"):
         assert await code_of(store.enrollments.request(request_for(name), 10)) == "name_taken"
-        assert await code_of(store.enrollments.issue_with_token(request_for(name), hashed, issue)) == "name_taken"
+    assert await code_of(store.enrollments.issue_with_token(request_for("alice"), hashed, issue)) == "name_taken"
     await store.agents.update("alice", AgentChanges(status="suspended"), NOW)
     assert await code_of(store.enrollments.request(request_for("alice"), 10)) == "name_taken"
+
+
+async def test_a_strangers_request_does_not_hold_a_name_against_a_token(opened: Opened) -> None:
+    store = opened.store
+    asked = await store.enrollments.request(request_for("bob"), 10)
+    _, text = await store.tokens.create("bob", 1, NOW + 60, "op", NOW)
+    issued = await store.enrollments.issue_with_token(request_for("bob"), store.tokens.hash(text), issue)
+    assert (issued.status, issued.decided_by) == ("issued", "token")
+    assert await code_of(store.enrollments.approve(asked.id, "op", None, NOW, issue)) == "name_taken"
+    assert (await store.enrollments.reject(asked.id, "op", None, NOW)).status == "rejected"
 
 
 async def test_a_revoked_name_comes_back_by_approval_only_and_with_nothing_of_before(opened: Opened) -> None:
