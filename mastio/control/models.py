@@ -10,6 +10,7 @@ from typing import Annotated, Any, Generic, Literal, Self, TypeVar
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
 
 from mastio.control.cedar import MAX_CHARACTERS, verify_cedar
+from mastio.pki.certificates import NAME_RULE, is_agent_name
 from mastio.pki.csr import MAX_BYTES
 from mastio.store.base import AdminRole, HoldStatus
 from mastio.target import TargetError, parse_base_url, parse_networks
@@ -68,6 +69,12 @@ def _parse_time(value: Any) -> datetime:
     raise ValueError("it must be a time as RFC 3339 writes it, with its offset from UTC")
 
 
+def _agent_name(name: str) -> str:
+    if not is_agent_name(name):
+        raise ValueError(f"it must be {NAME_RULE}")
+    return name
+
+
 def _cedar(source: str) -> str:
     verify_cedar(source)
     return source
@@ -99,7 +106,7 @@ def _verify_attribute(value: Any, depth: int) -> None:
         raise ValueError("attributes are strings, whole numbers, booleans, lists and objects")
 
 
-AgentName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9._-]{1,64}$")]
+AgentName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9._-]{1,64}$"), AfterValidator(_agent_name)]
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$")]
 NameGlob = Annotated[str, StringConstraints(pattern=r"^[a-z0-9._*?-]{1,64}$")]
 Group = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._-]{1,64}$")]

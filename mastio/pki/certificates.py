@@ -33,8 +33,8 @@ PublicKey = ec.EllipticCurvePublicKey | ed25519.Ed25519PublicKey
 BACKDATE = 60
 """Seconds that `notBefore` lies in the past, for clocks that are slow."""
 
-NAME_RULE = "1 to 64 of a-z, 0-9, dot, underscore and hyphen"
-_NAME = re.compile(r"[a-z0-9._-]{1,64}", re.ASCII)
+NAME_RULE = "1 to 64 of a-z, 0-9, dot, underscore and hyphen, and neither . nor .."
+_NAME = re.compile(r"(?!\.{1,2}\Z)[a-z0-9._-]{1,64}", re.ASCII)
 
 
 class ChainError(ValueError):
@@ -70,7 +70,10 @@ class Revoked:
 
 
 def is_agent_name(name: str) -> bool:
-    """Whether `name` keeps to `NAME_RULE`. ASCII only, so no two names look alike."""
+    """Whether `name` keeps to `NAME_RULE`. ASCII only, so no two names look alike.
+
+    A dot segment is none (SPIFFE-ID §2.2): no path would lead to such an agent, so nobody could revoke it.
+    """
     return _NAME.fullmatch(name) is not None
 
 

@@ -159,6 +159,8 @@ NAMES = {
     "digit": "agent\u0661",
     "long": "a" * 65,
     "empty": "",
+    "dot": ".",
+    "dots": "..",
     "slash": "../agent",
     "coded": "agent%2f",
     "newline": "agent\n",

@@ -88,6 +88,7 @@ BODIES: dict[str, Body] = {
     "dns": lambda name: body(name, x509.SubjectAlternativeName([x509.DNSName("localhost")])),
     "twonames": lambda name: body(name, alternative(spiffe(name + "/agent-one"))),
     "upper": lambda name: body(name.upper()),
+    "dots": lambda name: body(".."),
     "rsa": lambda name: body(name, key=rsa_key(2048)),
     "p521": lambda name: body(name, key=ec.generate_private_key(ec.SECP521R1())),
     "signature": tampered,

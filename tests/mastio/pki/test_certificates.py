@@ -205,11 +205,13 @@ def test_a_revocation_list_holds_what_was_revoked() -> None:
     assert crl.next_update_utc is not None and crl.next_update_utc.timestamp() == NOW + DAY
 
 
-@pytest.mark.parametrize("name", ["a", "a" * 64, "build-7.x_y", "0", ".", "--"])
+@pytest.mark.parametrize("name", ["a", "a" * 64, "build-7.x_y", "0", "...", ".a", "--"])
 def test_names_that_keep_to_the_rule(name: str) -> None:
     assert is_agent_name(name)
 
 
-@pytest.mark.parametrize("name", ["", "a" * 65, "A", "a b", "a\n", "a/b", "á", "\u0430", "a\u200b", "a%2f", "a\0"])
+@pytest.mark.parametrize(
+    "name", ["", ".", "..", "a" * 65, "A", "a b", "a\n", "a/b", "á", "\u0430", "a\u200b", "a%2f", "a\0"]
+)
 def test_names_that_do_not(name: str) -> None:
     assert not is_agent_name(name)
