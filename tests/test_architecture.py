@@ -15,7 +15,7 @@ PLUGINS = sorted((ROOT / "plugins").rglob("*.py"))
 PLUGIN_MAY = {
     "mastio", "mastio.errors", "mastio.exchange", "mastio.hooks", "mastio.jose", "mastio.presented",
     "mastio.rotation", "mastio.services", "mastio.strictjson", "mastio.target", "mastio.store.base",
-    "mastio.pki.certificates",
+    "mastio.pki.certificates", "mastio.pki.files",
 }  # fmt: skip
 """What a plugin may import of the core: the contract, the Protocols and the pure rooms. Never another plugin."""
 

@@ -85,10 +85,17 @@ permit (
   resource
 );
 
-// and see and renew its own identity. Everything else is denied until a policy permits it.
+// see and renew its own identity, and verify what was recorded of it. Everything else is denied
+// until a policy permits it.
 permit (
   principal is Agent,
-  action in [Action::"agent.self", Action::"agent.renew"],
+  action in [
+    Action::"agent.self",
+    Action::"agent.renew",
+    Action::"audit.checkpoint",
+    Action::"audit.entries",
+    Action::"audit.proof"
+  ],
   resource == Appliance::"self"
 );
 """,
@@ -97,13 +104,14 @@ permit (
 
 async def bootstrap(store: ControlStore, data: Path, now: Callable[[], float] = time.time) -> Path:
     """Make the first admin token (`secrets/admin-token`, role admin, name `first`), the policy `starter`, and the
-    first key for access tokens, once.
+    first keys for access tokens and for the log's checkpoints, once.
 
     Returns the token's path. Called by the supervisor after migration. The second call changes nothing, and what an
     admin has removed since does not come back. After a crash in between it goes on where it was: the file is written
     first, the policy second, and the row of the token, by which the next call knows, last.
     """
-    await store.signing_keys.ensure("token", now())
+    for purpose in ("token", "audit"):
+        await store.signing_keys.ensure(purpose, now())
     path = data / "secrets" / "admin-token"
     if not await store.admins.is_empty():
         return path

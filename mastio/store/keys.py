@@ -12,7 +12,6 @@ PURPOSES = (
     "admin-tokens",
     "api-keys",
     "audit-digest",
-    "audit-signing",
     "edge",
     "enrollment-tokens",
     "store-secrets",

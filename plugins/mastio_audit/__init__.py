@@ -6,8 +6,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
 from pydantic import Field
@@ -18,9 +19,12 @@ from mastio.exchange import Entry
 from mastio.hooks import Hooks, Plugin, PluginSettings
 from mastio.services import Services, Worker
 from mastio_audit.chain import ChainError
+from mastio_audit.doors import ROUTES, Doors
+from mastio_audit.keys import LogKeys
+from mastio_audit.published import HINT, History, Publisher
 from mastio_audit.sequencer import BATCH, QUEUE, Sequencer
-from mastio_audit.sqlite import SqliteStore
-from mastio_audit.store import AuditStore, StoreError
+from mastio_audit.sqlite import SqliteReader, SqliteStore
+from mastio_audit.store import AuditStore, LogReader, StoreError
 
 
 class AuditSettings(PluginSettings):
@@ -57,17 +61,32 @@ def open_store(services: Services) -> AuditStore:
     raise ConfigurationError(f"The audit log cannot be kept in a database of kind {kind}.", "Use SQLite or PostgreSQL.")
 
 
+def open_reader(services: Services) -> LogReader:
+    """One more connection to the same log, for reading."""
+    if services.database_url.startswith("sqlite"):
+        return SqliteReader(services.data / "db" / "audit.sqlite")
+    reader: LogReader = importlib.import_module("mastio_audit.postgres").PostgresReader(services.database_url)
+    return reader
+
+
 @asynccontextmanager
 async def setup(settings: AuditSettings, services: Services) -> AsyncIterator[Hooks]:
     worker = services.worker
 
+    keys, history = LogKeys(services.trust_domain, services.directory), History(services.data)
+
     def announce(kind: str) -> Entry:
-        request = {"worker": worker.slot, "version": __version__}
+        vkey = str(keys.signers(services.now())[0].verifier)
+        request = {"worker": worker.slot, "version": __version__, "vkey": vkey}
         return Entry(id=worker.incarnation, phase="event", kind=kind, request=request)
 
     sequencer = Sequencer(
-        open_store(services), owner(worker), services.now, announce, batch=settings.batch, queue=settings.queue
+        *(open_store(services), owner(worker), services.now, announce),
+        history=history.verify,
+        batch=settings.batch,
+        queue=settings.queue,
     )
+    doors = Doors(open_reader(services), keys, services.now)
 
     async def record(entry: Entry) -> int:
         try:
@@ -80,20 +99,42 @@ async def setup(settings: AuditSettings, services: Services) -> AsyncIterator[Ho
         return reason and f"the audit log is closed: {reason}"
 
     try:
-        await _open(sequencer, lambda name: is_cut(name, worker, services.workers))
-        yield Hooks(record=record, ready=ready)
+        await _open(sequencer, history, lambda name: is_cut(name, worker, services.workers))
+        async with _publishing(services, keys, history, record):
+            yield Hooks(record=record, ready=ready, read=doors.read, dispatch=doors.dispatch)
     finally:
+        await doors.close()
         await sequencer.close()
 
 
-async def _open(sequencer: Sequencer, cut: Callable[[str], bool]) -> None:
+@asynccontextmanager
+async def _publishing(
+    services: Services, keys: LogKeys, history: History, record: Callable[[Entry], Awaitable[int]]
+) -> AsyncIterator[None]:
+    """The first worker keeps checkpoints while it runs."""
+    if services.worker.slot != 0:
+        yield
+        return
+    reader = open_reader(services)
+    publisher = Publisher(reader, keys, history, record, services.now, services.worker.incarnation)
+    await reader.open()
+    task = asyncio.create_task(publisher.run(), name="audit-checkpoints")
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.wait((task,))
+        await reader.close()
+
+
+async def _open(sequencer: Sequencer, history: History, cut: Callable[[str], bool]) -> None:
     try:
         await sequencer.open(cut)
     except StoreError as error:
         raise ConfigurationError(f"The audit log cannot be opened: {error}.", "See the database's own log.") from error
     except ChainError as error:
-        hint = "Run `mastio audit verify`, and keep the database as it is until you know why."
+        hint = f"Run `mastio audit verify`. {HINT.format(path=history.path)}"
         raise ConfigurationError(f"The audit log is not what was written: {error}.", hint) from error
 
 
-plugin = Plugin(name="audit", settings=AuditSettings, setup=setup)
+plugin = Plugin(name="audit", settings=AuditSettings, setup=setup, routes=ROUTES)

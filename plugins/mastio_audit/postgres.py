@@ -63,6 +63,10 @@ SELECT size, last_hash, frontier, format, (SELECT max(seq) FROM audit_entries)
 FROM (SELECT 1) AS always LEFT JOIN audit_head ON true
 """
 _READ = "SELECT seq, entry FROM audit_entries WHERE seq >= $1 ORDER BY seq LIMIT $2"
+_READ_PREFIXED = """
+SELECT seq, entry FROM audit_entries
+WHERE seq >= $1 AND seq < $2 AND substring(entry FROM 1 FOR length($4::bytea)) = $4::bytea ORDER BY seq LIMIT $3
+"""
 _LEFTOVERS = "SELECT seq, entry FROM audit_open_intents JOIN audit_entries USING (seq) WHERE owner = $1 ORDER BY seq"
 _NODES = "SELECT level, idx, hash FROM audit_nodes WHERE level = $1 AND idx >= $2 ORDER BY idx LIMIT $3"
 _LOCK_HEAD = "SELECT size, last_hash, frontier FROM audit_head FOR UPDATE"
@@ -123,6 +127,10 @@ class PostgresReader:
 
     async def read(self, start: int, limit: int) -> Sequence[Row]:
         return [(seq, entry) for seq, entry in await self._fetch(_READ, start, limit)]
+
+    async def read_prefixed(self, start: int, stop: int, limit: int, prefix: bytes) -> Sequence[Row]:
+        rows = await self._fetch(_READ_PREFIXED, start, stop, limit, prefix)
+        return [(seq, entry) for seq, entry in rows]
 
     async def nodes(self, level: int, start: int, limit: int) -> Sequence[Node]:
         return [Node(*row) for row in await self._fetch(_NODES, level, start, limit)]

@@ -20,14 +20,14 @@ import contextlib
 import functools
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 
 from mastio.errors import AuditError, ConfigurationError
 from mastio.exchange import Entry
 from mastio_audit import chain
 from mastio_audit.chain import ChainError, Draft, Head, Row
-from mastio_audit.store import AuditStore, Batch, OpenIntent, StoreError
+from mastio_audit.store import AuditStore, Batch, LogReader, OpenIntent, StoreError
 from mastio_audit.tiles import rebuild_frontier
 
 GATHER = 4
@@ -66,7 +66,8 @@ class Sequencer:
     """Orders and stores the entries of one worker. All methods belong to one event loop.
 
     `owner` names the worker in the store. `now` is Unix time. `announce` makes the event entry of a kind: the worker
-    started, the log is in service again.
+    started, the log is in service again. `history` is asked whenever the log was opened, before anything is appended;
+    it raises `ChainError` for a log that is not what was told to others.
 
     An exchange is live from the acceptance of its intent until its outcome is handed over; whoever recorded an intent
     records its outcome, whatever happens in between.
@@ -79,6 +80,7 @@ class Sequencer:
         now: Callable[[], float],
         announce: Callable[[str], Entry],
         *,
+        history: Callable[[LogReader], Awaitable[None]] | None = None,
         batch: int = BATCH,
         queue: int = QUEUE,
         commit_limit: float = COMMIT_LIMIT,
@@ -87,6 +89,7 @@ class Sequencer:
         self._owner = owner
         self._now = now
         self._announce = announce
+        self._history = history
         self._batch = batch
         self._queue = queue
         self._commit_limit = commit_limit
@@ -334,6 +337,8 @@ class Sequencer:
             confirmed = await self._store.read(known.size - 1, 1)
             if not confirmed or chain.leaf_hash(confirmed[0][1]) != known.last_hash:
                 raise ChainError("it is not there as it was confirmed", known.size - 1)
+        if self._history is not None:
+            await self._history(self._store)
 
     async def _close_cut(self, intents: Iterable[Row], event: Entry | None) -> None:
         """Store an outcome `unknown` for each of the intents, and the event."""

@@ -91,6 +91,12 @@ class SqliteReader:
         query = "SELECT seq, entry FROM entries WHERE seq >= ? ORDER BY seq LIMIT ?"
         return await self._run(self._rows, query, start, limit)
 
+    async def read_prefixed(self, start: int, stop: int, limit: int, prefix: bytes) -> Sequence[Row]:
+        query = """
+            SELECT seq, entry FROM entries WHERE seq >= ? AND seq < ? AND substr(entry, 1, ?) = ? ORDER BY seq LIMIT ?
+        """
+        return await self._run(self._rows, query, start, stop, len(prefix), prefix, limit)
+
     async def nodes(self, level: int, start: int, limit: int) -> Sequence[Node]:
         query = "SELECT level, idx, hash FROM nodes WHERE level = ? AND idx >= ? ORDER BY idx LIMIT ?"
         return [Node(*row) for row in await self._run(self._rows, query, level, start, limit)]
@@ -139,7 +145,7 @@ class SqliteReader:
         self._deadline = time.monotonic() + patience
         return self._connection
 
-    def _rows(self, query: str, *parameters: int | str) -> list[Any]:
+    def _rows(self, query: str, *parameters: int | str | bytes) -> list[Any]:
         connection = self._require()
         try:
             return connection.execute(query, parameters).fetchall()

@@ -6,6 +6,7 @@ import asyncio
 import dataclasses
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,7 +16,9 @@ from mastio.errors import AuditError, ConfigurationError, PluginError
 from mastio.exchange import Entry
 from mastio.hooks import Hooks
 from mastio.services import Services, Worker
+from mastio.store.base import SigningKey
 from mastio_audit import AuditSettings, chain, is_cut, open_store, plugin
+from mastio_audit.keys import derive
 from mastio_audit.postgres import PostgresStore
 from mastio_audit.sqlite import SqliteStore
 from mastio_audit.verify import verify_log
@@ -24,6 +27,8 @@ if TYPE_CHECKING:
     from tests.plugins.mastio_audit.conftest import Place
 
 NOT_USED = None
+KEY = SigningKey("audit-1", "audit", bytes(32), 1_600_000_000.0, 1_600_000_000.0)
+VKEY = str(derive("test.example/audit", KEY).signer.verifier)
 
 
 def services_for(place: Place, *, slot: int = 0, workers: int = 1, node: str = "node") -> Services:
@@ -33,6 +38,8 @@ def services_for(place: Place, *, slot: int = 0, workers: int = 1, node: str = "
         "worker": Worker(node, slot, f"incarnation-{node}-{slot}"),
         "workers": workers,
         "now": lambda: 1_700_000_000.0,
+        "trust_domain": "test.example",
+        "directory": SimpleNamespace(signing_keys=(KEY,)),
     }
     return Services(**values)
 
@@ -60,7 +67,7 @@ async def test_an_exchange_is_recorded(place: Place) -> None:
         assert (intent, outcome) == (1, 2)
     start, one, two = await documents(place)
     assert (start["kind"], start["phase"], start["id"]) == ("appliance.start", "event", "incarnation-node-0")
-    assert start["request"] == {"worker": 0, "version": __version__}
+    assert start["request"] == {"worker": 0, "version": __version__, "vkey": VKEY}
     assert [one["request"], two["usage"]] == [{"bytes": 2}, {"input": 1}]
 
 

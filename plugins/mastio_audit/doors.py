@@ -1,0 +1,252 @@
+"""Reading the log over REST: checkpoint, tiles, entries, proofs, the whole.
+
+An auditor sees everything, an agent the checkpoint, the key, and what is about itself; for an agent, another's entry is
+not there at all. What was asked for is what the log covered at the moment of the asking.
+
+Reading has a connection of its own and never waits for the sequencer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
+from typing import TypeVar
+from urllib.parse import parse_qsl
+
+import orjson
+
+from mastio.errors import AuditError, BadRequest
+from mastio.exchange import JSON, Action, Message, Principal, Recorded, Reply, RequestHead, Role, Route, Window
+from mastio_audit import merkle, notes, tiles
+from mastio_audit.chain import ChainError, Head, Row
+from mastio_audit.keys import LogKeys
+from mastio_audit.published import sign_head
+from mastio_audit.store import LogReader, StoreError
+
+LOG = "/v1/audit/log"
+FOREVER = b"private, max-age=31536000, immutable"
+DEFAULT_LIMIT, MOST = 100, 1000
+MOST_BYTES = 4 * 1024 * 1024
+SCAN = 20_000
+"""How many entries one request of an agent looks through for its own."""
+
+PAGE = 500
+WITHIN = 10.0  # seconds
+_AUDITOR: frozenset[Role] = frozenset({"auditor"})
+_BOTH: frozenset[Role] = frozenset({"auditor", "agent"})
+_NUMBER = re.compile(r"0|[1-9]\d{0,17}", re.ASCII)
+T = TypeVar("T")
+
+ROUTES = (
+    Route(f"{LOG}/checkpoint", ("GET",), _BOTH, "audit.checkpoint", "The log's signed checkpoint", recorded="refusals"),
+    Route(f"{LOG}/vkey", ("GET",), _BOTH, "audit.checkpoint", "The log's public key", recorded="refusals"),
+    Route(f"{LOG}/tile/{{path...}}", ("GET",), _AUDITOR, "audit.tile", "Tiles of the tree", recorded="refusals"),
+    Route("/v1/audit/entries", ("GET",), _BOTH, "audit.entries", "Entries, a line each"),
+    Route("/v1/audit/proof/{index}", ("GET",), _BOTH, "audit.proof", "Proof that an entry is in the log"),
+    Route("/v1/audit/export", ("GET",), _AUDITOR, "audit.export", "The whole log, with its checkpoint", streams=True),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What an exchange asks for: a tile, or entries from `start` on."""
+
+    tile: tiles.Tile | None = None
+    start: int = 0
+    limit: int = 0
+
+
+class Doors:
+    """The read and dispatch hooks of the routes above. `reader` is theirs alone."""
+
+    def __init__(self, reader: LogReader, keys: LogKeys, now: Callable[[], float]) -> None:
+        self._reader = reader
+        self._keys = keys
+        self._now = now
+        self._lock = asyncio.Lock()
+        self._open = False
+        self.read = {
+            "audit.checkpoint": _read_plain,
+            "audit.tile": _read_tile,
+            "audit.entries": _read_entries,
+            "audit.proof": _read_proof,
+            "audit.export": _read_plain,
+        }
+        self.dispatch = {
+            "audit.checkpoint": self._checkpoint,
+            "audit.tile": self._tile,
+            "audit.entries": self._entries,
+            "audit.proof": self._proof,
+            "audit.export": self._export,
+        }
+
+    async def close(self) -> None:
+        await self._reader.close()
+
+    async def _checkpoint(self, recorded: Recorded) -> Reply:
+        if recorded.message.plan == f"{LOG}/vkey":
+            return _text(f"{self._keys.signers(self._now())[0].verifier}\n".encode())
+        return _text(self._sign(await self._head()))
+
+    async def _tile(self, recorded: Recorded) -> Reply:
+        tile = recorded.message.plan.tile
+        head = await self._head()
+        if tile.size > head.size:
+            raise _nothing_there()
+        content = await self._ask(lambda: tiles.read_tile(self._reader, tile))
+        headers = [(b"content-type", b"application/octet-stream"), (b"cache-control", FOREVER)]
+        return Reply(200, headers, content, facts={"tile": tiles.write_path(tile)})
+
+    async def _entries(self, recorded: Recorded) -> Reply:
+        wanted = recorded.message.plan
+        end = (await self._head()).size
+        rows, following = await self._ask(lambda: self._read(recorded.principal, wanted, end))
+        headers = [(b"content-type", b"application/x-ndjson"), (b"cache-control", b"no-store")]
+        if following is not None:
+            target = f"/v1/audit/entries?from={following}&limit={wanted.limit}"
+            headers.append((b"link", f'<{target}>; rel="next"'.encode()))
+        return Reply(200, headers, b"".join(entry + b"\n" for _, entry in rows), facts={"entries": len(rows)})
+
+    async def _read(self, principal: Principal, wanted: Wanted, end: int) -> tuple[list[Row], int | None]:
+        """The page, and where the next one begins (None: there is none)."""
+        if principal.is_agent:
+            stop = min(end, wanted.start + SCAN)
+            found = await self._reader.read_prefixed(wanted.start, stop, wanted.limit, _prefix(principal))
+            following = found[-1][0] + 1 if len(found) == wanted.limit else stop
+        else:
+            found = [row for row in await self._reader.read(wanted.start, wanted.limit) if row[0] < end]
+            following = found[-1][0] + 1 if found else end
+        rows, size = list[Row](), 0
+        for seq, entry in found:
+            size += len(entry)
+            if rows and size > MOST_BYTES:
+                return rows, seq
+            rows.append((seq, entry))
+        return rows, following if following < end else None
+
+    async def _proof(self, recorded: Recorded) -> Reply:
+        index = recorded.message.plan.start
+        head = await self._head()
+        if index >= head.size:
+            raise _nothing_there()
+
+        async def prove() -> list[bytes]:
+            if recorded.principal.is_agent:
+                [entry] = await tiles.read_entries(self._reader, index, 1)
+                if not entry.startswith(_prefix(recorded.principal)):
+                    raise _nothing_there()
+            return await tiles.read_proof(self._reader, merkle.inclusion(index, head.size), head.size)
+
+        hashes = await self._ask(prove)
+        return _text(notes.write_proof(index, hashes, self._sign(head)), facts={"index": index, "size": head.size})
+
+    async def _export(self, recorded: Recorded) -> Reply:
+        head = await self._head()
+        headers = [(b"content-type", b"application/x-ndjson"), (b"cache-control", b"no-store")]
+        headers.append((b"content-disposition", b'attachment; filename="audit.ndjson"'))
+        return Reply(200, headers, self._whole(head), facts={"size": head.size})
+
+    async def _whole(self, head: Head) -> AsyncIterator[Window]:
+        start = 0
+        while start < head.size:
+            count = min(PAGE, head.size - start)
+            entries = await self._ask(functools.partial(tiles.read_entries, self._reader, start, count))
+            yield Window(b"".join(entry + b"\n" for entry in entries))
+            start += count
+        signers = self._keys.signers(self._now())
+        end = {"checkpoint": self._sign(head).decode(), "vkey": str(signers[0].verifier)}
+        yield Window(orjson.dumps(end) + b"\n", last=True)
+
+    async def _head(self) -> Head:
+        extent = await self._ask(self._reader.extent)
+        if extent.head is None:
+            raise AuditError("The log cannot be read at present.")
+        return extent.head
+
+    def _sign(self, head: Head) -> bytes:
+        return sign_head(head, self._keys, self._now())
+
+    async def _ask(self, question: Callable[[], Awaitable[T]]) -> T:
+        """One question at a time. Raises `AuditError` where the log does not answer, or lacks what it should have."""
+        try:
+            async with asyncio.timeout(WITHIN), self._lock:
+                if not self._open:
+                    await self._reader.open()
+                    self._open = True
+                return await question()
+        except (StoreError, ChainError, TimeoutError) as error:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(WITHIN), self._lock:
+                    self._open = False
+                    await self._reader.close()
+            raise AuditError("The log cannot be read at present.") from error
+
+
+# --- requests ---------------------------------------------------------------------------------------------------------
+
+
+def _read_plain(head: RequestHead, principal: Principal, body: bytes) -> tuple[Action, Message]:
+    _parse_query(head, ())
+    return _action(head), Message(body, plan=head.path)
+
+
+def _read_tile(head: RequestHead, principal: Principal, body: bytes) -> tuple[Action, Message]:
+    _parse_query(head, ())
+    tile = tiles.parse_path(head.params["path"])
+    if tile is None:
+        raise _nothing_there()
+    return _action(head), Message(body, plan=Wanted(tile))
+
+
+def _read_entries(head: RequestHead, principal: Principal, body: bytes) -> tuple[Action, Message]:
+    query = _parse_query(head, ("from", "limit"))
+    start, limit = query.get("from", 0), query.get("limit", DEFAULT_LIMIT)
+    if not 1 <= limit <= MOST:
+        raise BadRequest(f"The parameter limit must be 1 to {MOST}.")
+    return _action(head), Message(body, plan=Wanted(start=start, limit=limit), details={"from": start, "limit": limit})
+
+
+def _read_proof(head: RequestHead, principal: Principal, body: bytes) -> tuple[Action, Message]:
+    _parse_query(head, ())
+    index = head.params["index"]
+    if not _NUMBER.fullmatch(index):
+        raise BadRequest("The index must be a whole number.")
+    return _action(head), Message(body, plan=Wanted(start=int(index)), details={"index": int(index)})
+
+
+def _action(head: RequestHead) -> Action:
+    return Action(head.route.kind, "Appliance", "self")
+
+
+def _parse_query(head: RequestHead, known: tuple[str, ...]) -> dict[str, int]:
+    """Whole numbers, each once. Raises `BadRequest`."""
+    try:
+        pairs = parse_qsl(head.query.decode("ascii"), keep_blank_values=True, strict_parsing=bool(head.query))
+    except ValueError as error:
+        raise BadRequest("The query is malformed.") from error
+    numbers: dict[str, int] = {}
+    for name, value in pairs:
+        if name not in known:
+            raise BadRequest("There is a parameter that this path does not know.")
+        if name in numbers or not _NUMBER.fullmatch(value):
+            raise BadRequest(f"The parameter {name} must be one whole number.")
+        numbers[name] = int(value)
+    return numbers
+
+
+def _prefix(principal: Principal) -> bytes:
+    """How every entry of this agent begins: `agent` is the first member in canonical order."""
+    return b'{"agent":' + orjson.dumps(principal.name) + b","
+
+
+def _text(content: bytes, facts: dict[str, JSON] | None = None) -> Reply:
+    headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"cache-control", b"no-store")]
+    return Reply(200, headers, content, facts=facts or {})
+
+
+def _nothing_there() -> BadRequest:
+    return BadRequest("There is nothing at this place of the log.", code="not_found")
