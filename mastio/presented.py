@@ -31,6 +31,8 @@ CERTIFICATE = b"certificate"
 """What a caller says whose software insists on sending some key: look at my client certificate."""
 
 MAX_SECRET = 8 * 1024
+MAX_REMEMBERED = 2 * 1024
+"""Bytes of headers whose judgement is remembered: no secret of ours is longer, and strangers choose what they send."""
 
 _SCHEMES: Mapping[bytes, Scheme] = {b"dpop": "DPoP", b"bearer": "Bearer"}
 
@@ -60,7 +62,10 @@ def parse_presented(headers: Iterable[tuple[bytes, bytes]]) -> Presented | None:
     Raises `AuthenticationError`: ambiguous_credential, or invalid_token for what cannot be a secret of anybody.
     """
     found = tuple(pair for pair in headers if pair[0] in HEADERS)
-    return _judge(found) if found else None
+    if not found:
+        return None
+    is_short = sum(len(value) for _, value in found) <= MAX_REMEMBERED
+    return _judge(found) if is_short else _judge.__wrapped__(found)
 
 
 @lru_cache(maxsize=4096)

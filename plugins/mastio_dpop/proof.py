@@ -23,6 +23,7 @@ MAX_AHEAD = 5
 MAX_JTI = 256
 
 _HEADER = frozenset({"typ", "alg", "jwk"})
+_MEMBERS = frozenset({"kty", "crv", "x", "y"})
 _DEFAULT_PORTS = {"https": 443, "http": 80}
 
 
@@ -72,10 +73,12 @@ class KeyCache:
         """The key of `jwk`. Raises `JoseError`."""
         if not isinstance(jwk, dict):
             raise JoseError("The jwk is not an object.")
+        if not jwk.keys() <= _MEMBERS:  # more, as long as the sender likes: parse without the cache
+            return parse_public_jwk(jwk)
         try:
             name = tuple(jwk.items())
             known = self._keys.get(name)
-        except TypeError:  # a member that is a list (key_ops) cannot be hashed: parse without the cache
+        except TypeError:  # a member that is a list or an object cannot be hashed
             return parse_public_jwk(jwk)
         if known is None:
             known = parse_public_jwk(jwk)

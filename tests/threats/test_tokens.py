@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hmac
 import json
+import secrets
 import shutil
 import threading
 import time
@@ -35,6 +36,7 @@ from mastio_token.access import P256_ORDER
 from threats.attempts import BODY, CHAT, SELF, TOKEN, Answer, Judge, Refusal, refusal
 from threats.forging import by_own_leaf_sent_along, load, show
 from threats.kit import DROP, Form, Headers, Kit, compact, hash_of, merge
+from threats.test_json import MIB, rss
 from world import Appliance, Stub, wait_until
 
 BAD_TOKEN = refusal(401, "invalid_token")
@@ -549,6 +551,30 @@ def test_a_token_does_not_outlive_the_leaf(impatient: tuple[Appliance, Stub], re
     judge.refused(kit.ask(kit.headers()), refusal(401, "invalid_token"), CHAT)
     assert ask_by_token(TOKEN, data={"grant_type": "client_credentials"}).status == 401
     assert ask_by_token(f"{SELF}/renew", json=renewal).document["code"] == "invalid_token"
+
+
+def test_what_strangers_send_is_not_kept(appliance: Appliance, kit: Kit, judge: Judge) -> None:
+    """Credentials as long as the edge lets through, each another: nothing of them stays in memory."""
+
+    def send(count: int) -> set[int]:
+        statuses = set()
+        with appliance.client() as client:
+            for _ in range(count):
+                secret, long = secrets.token_hex(3500), {"jwk": {**jwk, "more": secrets.token_hex(1800)}}
+                headers = {"Authorization": f"DPoP {secret}", "DPoP": kit.proof(header=long, token=secret, nonce="")}
+                statuses.add(client.get(SELF, headers=headers).status_code)
+                headers = {"Authorization": f"Bearer {secret}", "X-Api-Key": secret, "Api-Key": secret}
+                statuses.add(client.get(SELF, headers=headers).status_code)
+        return statuses
+
+    jwk = encode_public_jwk(kit.key.public_key())
+    assert send(20) == {401}
+    before = rss(appliance)
+    with ThreadPoolExecutor(4) as pool:
+        assert set().union(*pool.map(send, [300] * 4)) == {401}
+    wait_until(lambda: rss(appliance) < before + 12 * MIB, 5, "memory is back to normal")
+    judge.mark()
+    judge.served(kit.ask(kit.headers()))
 
 
 # --- certificates ---------------------------------------------------------------------------------------------------
