@@ -25,7 +25,8 @@ PURE = [
     "mastio/rotation.py", "mastio/routes.py", "mastio/pki/certificates.py", "mastio/pki/est.py",
     "plugins/mastio_dpop/proof.py", "plugins/mastio_token/access.py", "plugins/mastio_policy/rules.py",
     "plugins/mastio_llm/sse.py", "plugins/mastio_audit/chain.py", "plugins/mastio_audit/merkle.py",
-    "plugins/mastio_audit/notes.py",
+    "plugins/mastio_audit/notes.py", "plugins/mastio_audit/sinks/view.py", "plugins/mastio_audit/sinks/rfc5424.py",
+    "plugins/mastio_audit/sinks/cef.py", "plugins/mastio_audit/sinks/ocsf.py",
 ]  # fmt: skip
 EFFECTS = {
     "asyncio",

@@ -11,7 +11,7 @@ import importlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from mastio import __version__
 from mastio.errors import ConfigurationError, PluginError
@@ -23,15 +23,22 @@ from mastio_audit.doors import ROUTES, Doors
 from mastio_audit.keys import LogKeys
 from mastio_audit.published import HINT, History, Publisher
 from mastio_audit.sequencer import BATCH, QUEUE, Sequencer
+from mastio_audit.sinks import carry
+from mastio_audit.sinks.settings import SinkSettings, verify_unique
 from mastio_audit.sqlite import SqliteReader, SqliteStore
 from mastio_audit.store import AuditStore, LogReader, StoreError
 
 
 class AuditSettings(PluginSettings):
-    """`batch`: most entries in one commit. `queue`: most entries that may wait; more are refused as overloaded."""
+    """`batch`: most entries in one commit. `queue`: most entries that may wait; more are refused as overloaded.
+    `sinks`: files and syslog receivers that the log is carried to, tables `[[audit.sinks]]`: see operate/siem.md.
+    """
 
     batch: int = Field(default=BATCH, ge=1, le=4096)
     queue: int = Field(default=QUEUE, ge=1)
+    sinks: tuple[SinkSettings, ...] = ()
+
+    _unique_sinks = field_validator("sinks")(verify_unique)
 
 
 def owner(worker: Worker) -> str:
@@ -100,7 +107,10 @@ async def setup(settings: AuditSettings, services: Services) -> AsyncIterator[Ho
 
     try:
         await _open(sequencer, history, lambda name: is_cut(name, worker, services.workers))
-        async with _publishing(services, keys, history, record):
+        async with (
+            _publishing(services, keys, history, record),
+            carry(settings.sinks, services, lambda: open_reader(services)),
+        ):
             yield Hooks(record=record, ready=ready, read=doors.read, dispatch=doors.dispatch)
     finally:
         await doors.close()

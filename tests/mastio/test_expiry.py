@@ -14,6 +14,7 @@ from mastio.pki.authority import Authority
 from mastio.pki.rotate import rotate_intermediate
 from mastio.store.base import Admin, Agent, ApiKey
 from mastio.telemetry import Telemetry
+from mastio_audit.sinks import figures
 
 NOW = 1_800_000_000.0
 ALERTS = Path(__file__).parents[2] / "operate" / "alerts.yml"
@@ -74,5 +75,5 @@ def test_borders() -> None:
 def test_every_name_that_the_alerts_use_is_one_that_is_rendered(tmp_path: Path) -> None:
     Authority.ensure(tmp_path, "t", NOW)
     used = set(re.findall(r"mastio_[a-z_]+", ALERTS.read_text()))
-    known = set(rendered(tmp_path)) | {"mastio_exchanges_total"}
+    known = set(rendered(tmp_path)) | {"mastio_exchanges_total", figures.LAG, figures.LAST}
     assert used and used <= known

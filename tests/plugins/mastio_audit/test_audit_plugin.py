@@ -31,10 +31,13 @@ KEY = SigningKey("audit-1", "audit", bytes(32), 1_600_000_000.0, 1_600_000_000.0
 VKEY = str(derive("test.example/audit", KEY).signer.verifier)
 
 
-def services_for(place: Place, *, slot: int = 0, workers: int = 1, node: str = "node") -> Services:
+def services_for(
+    place: Place, *, slot: int = 0, workers: int = 1, node: str = "node", public_url: str = "https://localhost:9443"
+) -> Services:
     values: dict[str, Any] = {field.name: NOT_USED for field in dataclasses.fields(Services)} | {
         "data": place.data,
         "database_url": place.url,
+        "public_url": public_url,
         "worker": Worker(node, slot, f"incarnation-{node}-{slot}"),
         "workers": workers,
         "now": lambda: 1_700_000_000.0,

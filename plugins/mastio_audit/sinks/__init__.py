@@ -1,0 +1,144 @@
+"""The way of the log outward: to files and to the receivers of a SIEM, beside the hot path and behind the commit.
+
+| file | decides |
+|---|---|
+| `settings.py` | what `[[audit.sinks]]` may say |
+| `courier.py` | order, repetition, pauses: at least once, in order, in nobody's way |
+| `cursor.py`, `postgres.py` | how far a sink has come, durably, and who delivers |
+| `file.py`, `network.py` | when something has arrived |
+| `view.py`, `rfc5424.py`, `cef.py`, `ocsf.py` | how an entry looks. Pure |
+
+This module connects them. Every worker checks the settings, the first one delivers.
+"""
+
+from __future__ import annotations
+
+import importlib
+import socket
+import ssl
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from mastio import __version__
+from mastio.errors import ConfigurationError
+from mastio.services import Services
+from mastio_audit.sinks import cef, ocsf, rfc5424
+from mastio_audit.sinks.courier import Courier
+from mastio_audit.sinks.cursor import Cursor, FileCursor
+from mastio_audit.sinks.figures import Figures
+from mastio_audit.sinks.file import FileSink
+from mastio_audit.sinks.network import Render, SyslogSink
+from mastio_audit.sinks.rfc5424 import Origin
+from mastio_audit.sinks.settings import FileSettings, Format, SinkSettings, SyslogSettings
+from mastio_audit.sinks.sink import Sink
+from mastio_audit.sinks.view import View, view
+from mastio_audit.store import LogReader, StoreError
+
+BODIES: Mapping[Format, Callable[[View, str, str], bytes]] = {
+    "json": lambda shown, host, version: shown.json,
+    "cef": cef.body,
+    "ocsf": ocsf.body,
+}
+"""A syslog message's body, of a view, the appliance's public host and the product's version."""
+
+
+@asynccontextmanager
+async def carry(
+    settings: Sequence[SinkSettings], services: Services, open_reader: Callable[[], LogReader]
+) -> AsyncIterator[None]:
+    """Deliver to the sinks while this is open; each gets a reader of its own. The log must be there.
+
+    Raises `ConfigurationError`.
+    """
+    made = [(one, _make(one, services)) for one in settings]
+    if services.worker.slot != 0:
+        yield
+        return
+    figures = Figures()
+    couriers = [
+        Courier(
+            one.name,
+            sink,
+            _open_cursor(one.name, services),
+            open_reader(),
+            figures,
+            services.now,
+            from_start=one.begin == "start",
+        )
+        for one, sink in made
+    ]
+    try:
+        for courier in couriers:
+            await _start(courier)
+        yield
+    finally:
+        for courier in couriers:
+            await courier.stop()
+
+
+async def _start(courier: Courier) -> None:
+    try:
+        await courier.start()
+    except StoreError as error:
+        raise ConfigurationError(
+            f"The audit sink {courier.name} cannot be placed in the log: {error}.", "See the log's database and disk."
+        ) from error
+
+
+def _open_cursor(name: str, services: Services) -> Cursor:
+    """How far the sink has come, kept where the log is."""
+    if services.database_url.startswith("sqlite"):
+        return FileCursor(services.data / "sinks" / name)
+    # As for the store: its driver would cost a worker on SQLite memory for nothing.
+    postgres = importlib.import_module("mastio_audit.sinks.postgres")
+    cursor: Cursor = postgres.TableCursor(services.database_url, name)
+    return cursor
+
+
+def _make(settings: SinkSettings, services: Services) -> Sink:
+    if isinstance(settings, FileSettings):
+        _refuse_own(settings.name, settings.path, services.data)
+        return FileSink(settings.path)
+    render = _renderer(settings, services)
+    kind = socket.SOCK_DGRAM if settings.transport == "udp" else socket.SOCK_STREAM
+    return SyslogSink(settings.host, settings.port, kind, render, _tls(settings))
+
+
+def _renderer(settings: SyslogSettings, services: Services) -> Render:
+    host = urlsplit(services.public_url).hostname or "-"
+    origin = Origin(host, services.worker.incarnation)
+    put = rfc5424.datagram if settings.transport == "udp" else rfc5424.message
+    body = BODIES[settings.format]
+
+    def render(index: int, entry: bytes) -> bytes:
+        shown = view(index, entry)
+        return put(shown, origin, body(shown, host, __version__))
+
+    return render
+
+
+def _tls(settings: SyslogSettings) -> ssl.SSLContext | None:
+    if settings.transport != "tls":
+        return None
+    try:
+        context = ssl.create_default_context(cafile=settings.ca_file)
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        if settings.cert_file is not None:
+            context.load_cert_chain(settings.cert_file, settings.key_file)
+    except OSError as error:  # ssl.SSLError is one
+        raise ConfigurationError(
+            f"The audit sink {settings.name} has a ca_file, cert_file or key_file that cannot be used.",
+            "Name PEM files that the appliance may read; the key without a passphrase.",
+        ) from error
+    return context
+
+
+def _refuse_own(name: str, path: Path, data: Path) -> None:
+    """A sink must not write into what the appliance lives on. Its `logs/` are for reading, so they may hold one."""
+    own, folder = data.resolve(), path.parent.resolve()
+    if folder.is_relative_to(own) and not folder.is_relative_to(own / "logs"):
+        raise ConfigurationError(
+            f"The audit sink {name} would write into the data folder.", "Name a file elsewhere, or in its logs/."
+        )
