@@ -95,12 +95,12 @@ class Appliance:
         )
         self._process: subprocess.Popen[bytes] | None = None
 
-    def start(self) -> None:
+    def start(self, seconds: float = START_SECONDS) -> None:
         assert NGINX is not None
         command = [sys.executable, "-m", "mastio", "serve", "--data", str(self.data), "--edge", NGINX]
         with (self.data / "out.log").open("ab") as log:
             self._process = subprocess.Popen(command, stdout=log, stderr=log)
-        self.wait_ready()
+        self.wait_ready(seconds)
 
     def wait_ready(self, seconds: float = START_SECONDS) -> None:
         try:

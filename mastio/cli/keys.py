@@ -12,8 +12,8 @@ from mastio.client.enroll import send
 from mastio.errors import ConfigurationError
 
 KEYS = "/v1/admin/keys"
-NAMES = ("token", "intermediate", "root", "edge")
-ALL_BUT_ROOT = ("token", "intermediate", "edge")
+NAMES = ("token", "audit", "intermediate", "root", "edge")
+HELD_BY_NOBODY = ("token", "intermediate", "edge")
 COLUMNS = ("name", "id", "state", "active_from", "retire_at", "not_after")
 
 
@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "names",
         nargs="*",
         metavar="NAME",
-        help="token, intermediate, root, edge; none of them means all but the root, which clients hold",
+        help="token, audit, intermediate, root, edge; no name means all but audit and root, which others have pinned",
     )
     rotate.add_argument(
         "--immediately",
@@ -48,7 +48,7 @@ def rotate_keys(client: httpx.Client, args: argparse.Namespace) -> None:
         if name not in NAMES:
             raise ConfigurationError(f"There is no key {plain(name)}.", f"Name one of {', '.join(NAMES)}.")
     bodies = (
-        {"name": name, "immediately": args.immediately, **with_reason(args)} for name in args.names or ALL_BUT_ROOT
+        {"name": name, "immediately": args.immediately, **with_reason(args)} for name in args.names or HELD_BY_NOBODY
     )
     made: list[dict[str, Any]] = []
     held: list[dict[str, Any]] = []

@@ -1,6 +1,7 @@
 """The appliance's own keys: which generations there are, and the next one, with overlap or at once.
 
-`token` signs access tokens, `intermediate` and `root` are the certificate authority, `edge` is the server certificate.
+`token` signs access tokens, `audit` the log's checkpoints, `intermediate` and `root` are the certificate authority,
+`edge` is the server certificate.
 """
 
 from __future__ import annotations
@@ -26,13 +27,16 @@ PUBLISH_SECONDS = 5.0
 EDGE_SECONDS = 10.0
 """The same for certificates: the edge looks every two seconds, and then reloads."""
 
-TOKEN_OVERLAP = 660.0
-"""A token lives 600 seconds at most; and a minute for clocks."""
+OVERLAP = {"token": 660.0, "audit": 7 * 86_400.0}
+"""Seconds that the generation before is trusted: a token lives 600 at most, and a minute for clocks; checkpoints are
+signed by both for a week, so that whoever looks in once a week sees the change announced by a key that he knows."""
+
+ALGORITHMS = {"token": "ES256", "audit": "Ed25519"}
 
 ROOT_OVERLAP = 30 * 86_400.0
 """How long clients that still hold the root before are served, unless leaves live longer."""
 
-NAMES: tuple[KeyName, ...] = ("token", "intermediate", "root", "edge")
+NAMES: tuple[KeyName, ...] = ("token", "audit", "intermediate", "root", "edge")
 
 
 class KeysRouter:
@@ -41,7 +45,7 @@ class KeysRouter:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._authority = context.authority
-        self._tokens = context.store.signing_keys
+        self._shared = context.store.signing_keys
 
     def endpoints(self) -> Endpoints:
         keys = "/v1/admin/keys"
@@ -57,9 +61,10 @@ class KeysRouter:
 
     async def read_keys(self, name: str) -> Page[KeyAnswer]:
         """The generations of one key."""
-        if name not in NAMES:
-            raise BadRequest("There is no key of this name.", code="not_found")
-        return Page(items=await self._list(name), next_cursor=None)
+        for known in NAMES:
+            if name == known:
+                return Page(items=await self._list(known), next_cursor=None)
+        raise BadRequest("There is no key of this name.", code="not_found")
 
     async def rotate_key(self, body: KeyBody) -> KeyAnswer:
         """Make the next generation of a key. What the one before signed stays good as long as it would have been.
@@ -68,17 +73,17 @@ class KeysRouter:
         signed with it.
         """
         now, name = self._context.now(), body.name
-        if name == "token":
-            await self._rotate_token(now, immediately=body.immediately)
+        if name in OVERLAP:
+            await self._rotate_shared(name, now, immediately=body.immediately)
         elif name == "edge":
             await asyncio.to_thread(self._issue_edge, now)
         else:
             await self._rotate_authority(name, now, immediately=body.immediately)
         return (await self._list(name))[-1]
 
-    async def _rotate_token(self, now: float, *, immediately: bool) -> None:
+    async def _rotate_shared(self, name: KeyName, now: float, *, immediately: bool) -> None:
         begin = now if immediately else now + PUBLISH_SECONDS
-        await self._tokens.rotate("token", now, begin, now if immediately else begin + TOKEN_OVERLAP)
+        await self._shared.rotate(name, now, begin, now if immediately else begin + OVERLAP[name])
 
     async def _rotate_authority(self, name: KeyName, now: float, *, immediately: bool) -> None:
         context = self._context
@@ -101,12 +106,12 @@ class KeysRouter:
         except OSError as error:
             raise Unavailable("The edge's certificate cannot be written.", code="not_ready") from error
 
-    async def _list(self, name: str) -> list[KeyAnswer]:
+    async def _list(self, name: KeyName) -> list[KeyAnswer]:
         now = self._context.now()
         match name:
-            case "token":
-                keys = await self._tokens.list("token")
-                return [_answer_token(key, keys, now) for key in keys]
+            case "token" | "audit":
+                keys = await self._shared.list(name)
+                return [_answer_shared(name, key, keys, now) for key in keys]
             case "edge":
                 leaf = self._authority.server_certificate()
                 return [] if leaf is None else [_answer_edge(leaf, now)]
@@ -117,12 +122,12 @@ class KeysRouter:
         return [_answer_authority("intermediate", one, generations, now) for one in generations]
 
 
-def _answer_token(key: SigningKey, keys: Sequence[SigningKey], now: float) -> KeyAnswer:
+def _answer_shared(name: KeyName, key: SigningKey, keys: Sequence[SigningKey], now: float) -> KeyAnswer:
     return KeyAnswer(
-        name="token",
+        name=name,
         id=key.id,
         state=state_of(key, keys, now),
-        algorithm="ES256",
+        algorithm=ALGORITHMS[name],
         created_at=encode_time(key.created_at),
         active_from=encode_time(key.active_from),
         retire_at=None if key.retire_at is None else encode_time(key.retire_at),

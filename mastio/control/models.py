@@ -300,7 +300,7 @@ class AgentAnswer(Answer):
     created_at: datetime
 
 
-KeyName = Literal["token", "intermediate", "root", "edge"]
+KeyName = Literal["token", "audit", "intermediate", "root", "edge"]
 
 
 class KeyBody(Body):

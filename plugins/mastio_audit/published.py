@@ -3,14 +3,14 @@
 `DATA/log/checkpoint` is the newest signed checkpoint, written at most a second after the newest entry, and read again
 before anything is appended: a log that does not begin with what was signed is not continued. So the database cannot be
 put back to an older copy unnoticed, unless that file is put back as well; against that, keep checkpoints elsewhere.
-`DATA/log/vkey` has the log's public keys, a line each, the newest last.
+`DATA/log/vkey` has every public key that the log ever had, a line each, the newest last.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 from mastio.exchange import Entry
@@ -67,18 +67,19 @@ class History:
         except NoteError as error:
             raise ChainError("the file of the last checkpoint holds none") from error
 
-    def keep(self, checkpoint: bytes, vkeys: str) -> None:
+    def keep(self, checkpoint: bytes, vkeys: Sequence[str]) -> None:
         """Write both files, whole and durably. Raises `OSError`."""
         self.folder.mkdir(mode=0o755, exist_ok=True)
-        if self._differs("vkey", vkeys.encode()):
-            write_public(self.folder / "vkey", vkeys.encode())
+        self._keep_keys(vkeys)
         write_public(self.path, checkpoint)
 
-    def _differs(self, name: str, content: bytes) -> bool:
-        try:
-            return (self.folder / name).read_bytes() != content
-        except FileNotFoundError:
-            return True
+    def _keep_keys(self, vkeys: Sequence[str]) -> None:
+        """Add those that are not there: what they signed is verified long after they are forgotten."""
+        path = self.folder / "vkey"
+        known = path.read_text("utf-8").splitlines() if path.exists() else []
+        more = [vkey for vkey in vkeys if vkey not in known]
+        if more:
+            write_public(path, "".join(f"{vkey}\n" for vkey in [*known, *more]).encode())
 
 
 class Publisher:
@@ -119,7 +120,7 @@ class Publisher:
         if head is None or self._kept == (head.size, keys):
             return
         checkpoint = sign_head(head, self._keys, self._now())
-        await asyncio.to_thread(self._history.keep, checkpoint, "".join(f"{key}\n" for key in keys))
+        await asyncio.to_thread(self._history.keep, checkpoint, keys)
         self._kept = head.size, keys
 
     async def _announce(self) -> None:

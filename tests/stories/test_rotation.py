@@ -216,7 +216,7 @@ def test_a_key_that_does_not_exist_is_one_sentence(appliance: Appliance) -> None
     with appliance.admin() as admin:
         assert admin.get("/v1/admin/keys/nothing").status_code == 404
         assert admin.get("/v1/admin/keys/root").json()["items"][0]["name"] == "root"
-        for body in ({"name": "audit"}, {"name": "token", "extra": 1}, {}, {"name": "token", "immediately": "yes"}):
+        for body in ({"name": "admin"}, {"name": "token", "extra": 1}, {}, {"name": "token", "immediately": "yes"}):
             assert admin.post("/v1/admin/keys", json=body).status_code == 422, body
 
 
