@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
 import shutil
+import signal
+import socket
+import ssl
 from pathlib import Path
 
 import asyncpg
 import pytest
+import trustme
 
 from mastio.client import Identity
 from mastio_audit import chain
@@ -26,8 +31,8 @@ def file_sink(path: Path, name: str = "copy") -> str:
     return f'[[audit.sinks]]\nname = "{name}"\nkind = "file"\npath = "{path}"\nfrom = "start"\n'
 
 
-def syslog_sink(address: str, more: str = "") -> str:
-    return f'[[audit.sinks]]\nname = "siem"\nkind = "syslog"\naddress = "{address}"\nfrom = "start"\n{more}\n'
+def syslog_sink(address: str, more: str = "", name: str = "siem") -> str:
+    return f'[[audit.sinks]]\nname = "{name}"\nkind = "syslog"\naddress = "{address}"\nfrom = "start"\n{more}\n'
 
 
 def call(appliance: Appliance, identity: Identity, times: int) -> None:
@@ -140,6 +145,34 @@ def test_a_receiver_that_never_reads_holds_nobody_up() -> None:
             assert without_repetition(bodies(receiver))[: len(expected)] == expected
 
 
+def test_tls_to_the_named_authority_alone_and_udp_beside_it(tmp_path: Path) -> None:
+    right, wrong = trustme.CA(), trustme.CA()
+    right.cert_pem.write_to_path(tmp_path / "right.pem")
+    wrong.cert_pem.write_to_path(tmp_path / "wrong.pem")
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    right.issue_cert("localhost").configure_cert(server)
+    with (
+        TcpReceiver(tls=server) as trusted,
+        TcpReceiver(tls=server) as doubted,
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as datagrams,
+    ):
+        datagrams.bind(("127.0.0.1", 0))
+        datagrams.settimeout(WITHIN)
+        sinks = syslog_sink(f"tls://localhost:{trusted.port}", f'ca_file = "{tmp_path}/right.pem"')
+        sinks += syslog_sink(f"tls://localhost:{doubted.port}", f'ca_file = "{tmp_path}/wrong.pem"', "doubted")
+        sinks += syslog_sink(f"udp://127.0.0.1:{datagrams.getsockname()[1]}", name="datagrams")
+        with open_appliance(more=sinks) as (appliance, _):
+            call(appliance, appliance.enroll("caller"), 5)
+            expected = log_lines(appliance)
+            wait_until(lambda: expected[-1] in bodies(trusted), WITHIN, "everything has come over TLS")
+            assert bodies(trusted)[: len(expected)] == expected
+            assert [read_message(datagrams.recv(65536)).body for _ in expected] == expected
+            assert metrics(appliance)['mastio_audit_sink_failures_total{sink="doubted"}'] > 0
+            assert "certificate is not accepted" in appliance.log()
+            assert doubted.messages() == []
+            assert appliance.is_ready()
+
+
 @pytest.mark.parametrize("form", ["cef", "ocsf"])
 def test_the_way_back_from_a_siem_to_the_log(form: str) -> None:
     with TcpReceiver() as receiver:
@@ -176,7 +209,8 @@ def test_two_appliances_share_the_work_and_take_over(postgresql: str, tmp_path: 
                 messages = [read_message(raw) for raw in receiver.messages()]
                 assert len({m.process for m in messages}) == 1
                 assert [int(m.data["mastio@32473"]["index"]) for m in messages] == list(range(len(messages)))
-                first.stop()
+                for name in ("supervisor", "worker-0"):
+                    os.kill(first.pid(name), signal.SIGKILL)
                 call(second, identity, 10)
                 size = entry_count(url)
                 wait_until(lambda: len(set(receiver.messages())) >= size, WITHIN, "the other took over")
