@@ -180,6 +180,7 @@ def test_the_key_is_followed_by_one_that_the_log_names(appliance: Appliance, aud
     assert [row["state"] for row in listed] == ["retiring", "active"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("left", ["older", "gone", "another"])
 def test_an_older_copy_of_the_log_is_not_continued(left: str) -> None:
     """Put back while the appliance was off: it does not start, says why, and starts once somebody took it upon them."""
