@@ -45,6 +45,7 @@ class EdgeReload:
             self._workers = _children(edge.pid)
             edge.send_signal(signal.SIGHUP)
             self._reload_at, self._end_at = None, now + RELOADED_WITHIN
+            return
         if self._end_at is None:
             return
         if self._workers and _children(edge.pid) - self._workers:

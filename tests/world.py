@@ -17,7 +17,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -205,6 +205,16 @@ class Appliance:
         """Exit status of `mastio audit verify`."""
         command = [sys.executable, "-m", "mastio", "audit", "verify", "--data", str(self.data)]
         return subprocess.run(command, capture_output=True, check=False).returncode
+
+
+def read_files(folder: Path) -> dict[Path, bytes]:
+    """Every file below the folder, but those that are gone before they are read: drafts of others."""
+    contents = {}
+    for file in folder.rglob("*"):
+        with suppress(FileNotFoundError):
+            if file.is_file():
+                contents[file] = file.read_bytes()
+    return contents
 
 
 @contextmanager
