@@ -29,6 +29,9 @@ PR_SET_PDEATHSIG = 1
 RENEW_EVERY = 3600.0
 """Seconds between two looks at the edge's certificate; it is renewed with a third of its life left."""
 
+RENEW_WITHIN = 10.0
+"""Seconds that a look may take: nothing that died is replaced meanwhile."""
+
 STOP_WITHIN = 25.0
 QUICK = 2.0
 """A process that lived shorter than this is restarted with a pause, so that a broken one does not spin."""
@@ -191,7 +194,16 @@ class Supervisor:
 
     def _renew(self) -> None:
         """Renew the edge's certificate if it is due; when its files changed, by this or by a rotation, reload it."""
-        subprocess.run(self._python("mastio.prepare", "--renew"), stdout=subprocess.DEVNULL, check=False)
+        try:
+            subprocess.run(
+                self._python("mastio.prepare", "--renew"),
+                stdout=subprocess.DEVNULL,
+                check=False,
+                timeout=RENEW_WITHIN,
+            )
+        except subprocess.TimeoutExpired:
+            _say("the edge's certificate was not looked at in time; it is tried again")
+            self._renew_at = time.monotonic() + RENEW_WITHIN
         published = self._look_at_edge()
         if published == self._published:
             return
