@@ -15,7 +15,8 @@ PLUGINS = sorted((ROOT / "plugins").rglob("*.py"))
 PLUGIN_MAY = {
     "mastio", "mastio.errors", "mastio.exchange", "mastio.hooks", "mastio.jose", "mastio.presented",
     "mastio.rotation", "mastio.services", "mastio.strictjson", "mastio.target", "mastio.store.base",
-    "mastio.pki.certificates", "mastio.pki.files",
+    "mastio.pki.certificates", "mastio.pki.files", "mastio.transparency", "mastio.transparency.merkle",
+    "mastio.transparency.notes",
 }  # fmt: skip
 """What a plugin may import of the core: the contract, the Protocols and the pure rooms. Never another plugin."""
 
@@ -24,8 +25,8 @@ PURE = [
     "mastio/strictjson.py", "mastio/target.py", "mastio/problem.py", "mastio/presented.py", "mastio/restriction.py",
     "mastio/rotation.py", "mastio/routes.py", "mastio/pki/certificates.py", "mastio/pki/est.py",
     "plugins/mastio_dpop/proof.py", "plugins/mastio_token/access.py", "plugins/mastio_policy/rules.py",
-    "plugins/mastio_llm/sse.py", "plugins/mastio_audit/chain.py", "plugins/mastio_audit/merkle.py",
-    "plugins/mastio_audit/notes.py", "plugins/mastio_audit/sinks/view.py", "plugins/mastio_audit/sinks/rfc5424.py",
+    "plugins/mastio_llm/sse.py", "plugins/mastio_audit/chain.py", "mastio/transparency/merkle.py",
+    "mastio/transparency/notes.py", "plugins/mastio_audit/sinks/view.py", "plugins/mastio_audit/sinks/rfc5424.py",
     "plugins/mastio_audit/sinks/cef.py", "plugins/mastio_audit/sinks/ocsf.py",
 ]  # fmt: skip
 EFFECTS = {

@@ -14,7 +14,6 @@ No clock, store or network here. `mastio_audit.sequencer` stamps with `append`, 
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -25,7 +24,7 @@ from typing import Any
 import orjson
 
 from mastio.exchange import Entry, Phase
-from mastio_audit.merkle import Frontier, Node, Tree
+from mastio.transparency.merkle import Frontier, Node, Tree, leaf_hash
 
 VERSION = 1
 FIELDS = (
@@ -68,7 +67,7 @@ class ChainError(ValueError):
 @dataclass(frozen=True, slots=True)
 class Head:
     """Where the log ends: how many entries, the leaf hash of the last (32 zero bytes while there is none), and the
-    frontier of the Merkle tree over them (`mastio_audit.merkle`)."""
+    frontier of the Merkle tree over them (`mastio.transparency.merkle`)."""
 
     size: int = 0
     last_hash: bytes = bytes(32)
@@ -85,11 +84,6 @@ class Draft:
     before_seq: bytes
     target: bytes
     usage: bytes
-
-
-def leaf_hash(entry: bytes) -> bytes:
-    """SHA-256(0x00 ‖ entry), RFC 6962 §2.1."""
-    return hashlib.sha256(b"\x00" + entry).digest()
 
 
 def draft(entry: Entry) -> Draft:

@@ -21,7 +21,8 @@ import orjson
 
 from mastio.errors import AuditError, BadRequest
 from mastio.exchange import JSON, Action, Message, Principal, Recorded, Reply, RequestHead, Role, Route, Window
-from mastio_audit import merkle, notes, tiles
+from mastio.transparency import merkle, notes
+from mastio_audit import tiles
 from mastio_audit.chain import ChainError, Head, Row
 from mastio_audit.keys import LogKeys
 from mastio_audit.published import sign_head

@@ -24,8 +24,8 @@ from urllib.parse import parse_qsl, urlencode
 import asyncpg
 
 from mastio.errors import ConfigurationError
+from mastio.transparency.merkle import Node
 from mastio_audit.chain import Head, Row
-from mastio_audit.merkle import Node
 from mastio_audit.store import FORMAT, Batch, Build, DamageError, Extent, StoreError, join, split
 
 CONNECT_TIMEOUT = 2.0  # seconds

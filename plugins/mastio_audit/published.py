@@ -15,11 +15,11 @@ from pathlib import Path
 
 from mastio.exchange import Entry
 from mastio.pki.files import write_public
-from mastio_audit import notes
+from mastio.transparency import notes
+from mastio.transparency.merkle import root
+from mastio.transparency.notes import Checkpoint, NoteError
 from mastio_audit.chain import ChainError, Head
 from mastio_audit.keys import LogKeys, successions
-from mastio_audit.merkle import root
-from mastio_audit.notes import Checkpoint, NoteError
 from mastio_audit.store import LogReader, StoreError
 from mastio_audit.tiles import read_root
 

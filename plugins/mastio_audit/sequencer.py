@@ -25,6 +25,7 @@ from dataclasses import dataclass
 
 from mastio.errors import AuditError, ConfigurationError
 from mastio.exchange import Entry
+from mastio.transparency.merkle import leaf_hash
 from mastio_audit import chain
 from mastio_audit.chain import ChainError, Draft, Head, Row
 from mastio_audit.store import AuditStore, Batch, LogReader, OpenIntent, StoreError
@@ -335,7 +336,7 @@ class Sequencer:
             raise ChainError("the frontier in the head is not that of the tree up to it", max(head.size - 1, 0))
         if known.size:
             confirmed = await self._store.read(known.size - 1, 1)
-            if not confirmed or chain.leaf_hash(confirmed[0][1]) != known.last_hash:
+            if not confirmed or leaf_hash(confirmed[0][1]) != known.last_hash:
                 raise ChainError("it is not there as it was confirmed", known.size - 1)
         if self._history is not None:
             await self._history(self._store)

@@ -30,8 +30,8 @@ from typing import Any, ParamSpec, TypeVar
 import apsw
 
 from mastio.errors import ConfigurationError
+from mastio.transparency.merkle import Node
 from mastio_audit.chain import Head, Row
-from mastio_audit.merkle import Node
 from mastio_audit.store import FORMAT, Build, DamageError, Extent, StoreError, join, split
 
 OLDEST_SQLITE = (3, 51, 3)

@@ -14,8 +14,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from mastio.transparency.merkle import Frontier, Node
 from mastio_audit.chain import Head, Row
-from mastio_audit.merkle import Frontier, Node
 
 FORMAT = 2
 """Version of the tables, kept in the head row."""

@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from mastio_audit import merkle
-from mastio_audit.chain import ChainError, leaf_hash
-from mastio_audit.merkle import HEIGHT, WIDTH, Frontier, Range, TileName
+from mastio.transparency import merkle
+from mastio.transparency.merkle import HEIGHT, WIDTH, Frontier, Range, TileName, leaf_hash
+from mastio_audit.chain import ChainError
 from mastio_audit.store import LogReader
 
 ENTRIES = -1

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mastio.errors import ConfigurationError
+from mastio.transparency.merkle import HEIGHT, Tree
+from mastio.transparency.notes import Checkpoint
 from mastio_audit.chain import ChainError, Verifier
-from mastio_audit.merkle import HEIGHT, Tree
-from mastio_audit.notes import Checkpoint
 from mastio_audit.postgres import PostgresReader
 from mastio_audit.sqlite import SqliteReader
 from mastio_audit.store import DamageError, Extent, LogReader

@@ -16,9 +16,10 @@ import httpx
 import pytest
 
 from mastio.client import Identity
-from mastio_audit import chain, merkle, notes, tiles
+from mastio.transparency import merkle, notes
+from mastio.transparency.notes import Checkpoint, Verifier
+from mastio_audit import chain, tiles
 from mastio_audit.keys import read_succession
-from mastio_audit.notes import Checkpoint, Verifier
 from world import NGINX, Appliance, open_appliance, wait_until
 
 LOG = "/v1/audit/log"

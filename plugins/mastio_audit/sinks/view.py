@@ -15,6 +15,7 @@ from typing import Any
 
 import orjson
 
+from mastio.transparency.merkle import leaf_hash
 from mastio_audit import chain
 from mastio_audit.chain import ChainError
 
@@ -106,7 +107,7 @@ class View:
 
 def view(index: int, entry: bytes) -> View:
     """The view of the row at `index`, whatever its bytes are."""
-    leaf = chain.leaf_hash(entry)
+    leaf = leaf_hash(entry)
     try:
         document = chain.parse(entry)
         if document["seq"] != index:

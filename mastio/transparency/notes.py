@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-from mastio_audit.merkle import MAX_SIZE
+from mastio.transparency.merkle import MAX_SIZE
 
 ED25519 = b"\x01"
 """Signature type of a log's key."""

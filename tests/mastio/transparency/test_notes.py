@@ -6,8 +6,9 @@ import base64
 
 import pytest
 
-from mastio_audit import notes, tiles
-from mastio_audit.notes import Checkpoint, NoteError, Signer, Verifier, parse_vkey
+from mastio.transparency import notes
+from mastio.transparency.notes import Checkpoint, NoteError, Signer, Verifier, parse_vkey
+from mastio_audit import tiles
 from mastio_audit.tiles import ENTRIES, Tile
 
 SIGNER = Signer("example.com/audit", bytes(range(32)))

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from mastio_audit import merkle
-from mastio_audit.merkle import EMPTY_ROOT, WIDTH, Node, ProofError, Tree
+from mastio.transparency import merkle
+from mastio.transparency.merkle import EMPTY_ROOT, WIDTH, Node, ProofError, Tree
 from vectors import vectors
 
 SIZES = [*range(1, 18), 31, 32, 33, 255, 256, 257, 511, 512, 513, 600, 65_535, 65_536, 65_537, 66_000]

@@ -1,6 +1,6 @@
 """The Merkle tree over the leaf hashes of the log, as pure functions (RFC 6962 §2.1, SHA-256).
 
-    leaf  = SHA-256(0x00 ‖ entry)            `mastio_audit.chain.leaf_hash`
+    leaf  = SHA-256(0x00 ‖ entry)
     node  = SHA-256(0x01 ‖ left ‖ right)
     tree of n leaves: left of the largest power of two below n, right of the rest
 
@@ -54,6 +54,11 @@ class Node:
     def first(self) -> int:
         """The first leaf below it."""
         return self.index << (HEIGHT * self.level)
+
+
+def leaf_hash(entry: bytes) -> bytes:
+    """SHA-256(0x00 ‖ entry), RFC 6962 §2.1."""
+    return hashlib.sha256(b"\x00" + entry).digest()
 
 
 def node_hash(left: bytes, right: bytes) -> bytes:
