@@ -1,14 +1,17 @@
 """A full disk: 503, nothing goes upstream, and service comes back by itself when there is room again."""
 
+import shutil
+import signal
 import subprocess
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from mastio.client import Identity
-from world import Appliance, Stub, wait_until
+from world import Appliance, Stub, open_appliance, wait_until
 
 BODY = {"model": "stub/gpt-4o", "messages": [{"role": "user", "content": "hello"}]}
 
@@ -75,3 +78,40 @@ def test_a_full_disk_refuses_and_recovers(small_disk: Path, tmp_path: Path) -> N
     finally:
         appliance.stop()
         stub.stop()
+
+
+@contextmanager
+def failing_writes(process: int, error: str) -> Iterator[None]:
+    """Every write into a database file fails with this error, as on a file system that a kernel made read-only."""
+    command = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", f"inject=pwrite64,ftruncate:error={error}"]
+    with subprocess.Popen([*command, "-p", str(process)], stderr=subprocess.PIPE) as strace:
+        try:
+            yield
+        finally:
+            strace.send_signal(signal.SIGINT)
+            strace.wait(10)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("error", ["EROFS", "EIO"])
+def test_a_disk_that_takes_no_writes_refuses_and_recovers(error: str) -> None:
+    if shutil.which("strace") is None:
+        pytest.skip("strace is not installed")
+    with open_appliance() as (appliance, stub):
+        assert stub is not None
+        identity = appliance.enroll("caller")
+        with appliance.by_certificate(identity) as client:
+
+            def status() -> int:
+                return client.post("/v1/chat/completions", json=BODY).status_code
+
+            assert status() == 200
+            with failing_writes(appliance.pid("worker-0"), error):
+                wait_until(lambda: status() == 503, 10, "it is refused")
+                before = len(stub.arrivals())
+                for _ in range(5):
+                    reply = client.post("/v1/chat/completions", json=BODY)
+                    assert (reply.status_code, reply.json()["error"]["code"]) == (503, "audit_unavailable")
+                assert len(stub.arrivals()) == before, "nothing goes upstream"
+            wait_until(lambda: status() == 200, 10, "service is back by itself")
+        assert appliance.verify() == 0

@@ -1,4 +1,7 @@
-"""SIGKILL of a worker under load, again and again: nothing lost, nothing twice, nothing unexplained."""
+"""Strikes under load, again and again: nothing lost, nothing twice, nothing unexplained.
+
+A worker is killed; the database server goes away at once, or stands still for a while.
+"""
 
 import asyncio
 import json
@@ -8,7 +11,7 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import asyncpg
@@ -18,7 +21,7 @@ import pytest
 from faults.journals import ClientJournal, judge
 from mastio.client import Identity
 from mastio_audit.postgres import dsn
-from postgresql import create_database
+from postgresql import create_database, run_server
 from world import Appliance, Stub, open_appliance, wait_until
 
 BODY = {"model": "stub/gpt-4o", "messages": [{"role": "user", "content": "hello"}]}
@@ -66,6 +69,22 @@ def test_sigkill_of_replicas_under_load(postgresql: str) -> None:
             kill_and_judge([first, second], stub, ROUNDS, lambda: asyncio.run(read_entries(url)))
 
 
+@pytest.mark.slow
+def test_postgresql_restarts_and_pauses_under_load() -> None:
+    with run_server() as server:
+        url = create_database(server.url)
+        with open_appliance(stub=("--latency", "5ms"), workers=2, database=url) as (appliance, stub):
+            assert stub is not None
+
+            def strike(draw: random.Random) -> None:
+                away, back = draw.choice([(server.stop, server.start), (server.pause, server.resume)])
+                away()
+                time.sleep(draw.uniform(0.5, 5))  # longer than a commit may take, now and then
+                back()
+
+            strike_and_judge(strike, [appliance], stub, 6, lambda: asyncio.run(read_entries(url)))
+
+
 @contextmanager
 def open_replica(first: Appliance, url: str) -> Iterator[Appliance]:
     """A second appliance with a folder of its own: same database, authority and secrets."""
@@ -91,7 +110,25 @@ async def read_entries(url: str) -> list[dict[str, Any]]:
 def kill_and_judge(
     appliances: list[Appliance], stub: Stub, rounds: int, entries: Callable[[], list[dict[str, Any]]]
 ) -> None:
-    """Kill one worker after the other while everybody is called; then compare what three parties know."""
+    """Kill one worker after the other."""
+
+    def kill(draw: random.Random) -> None:
+        victim = draw.choice(appliances)
+        with suppress(ProcessLookupError):  # the last one is not replaced yet
+            victim.kill_worker(draw.randrange(victim.workers))
+
+    strike_and_judge(kill, appliances, stub, rounds, entries)
+
+
+def strike_and_judge(
+    strike: Callable[[random.Random], None],
+    appliances: list[Appliance],
+    stub: Stub,
+    rounds: int,
+    entries: Callable[[], list[dict[str, Any]]],
+) -> None:
+    """Strike again and again while everybody is called; then compare what three parties know. Recovery is counted
+    from the moment that `strike` returns."""
     draw = random.Random(20_261_121)
     identity = appliances[0].enroll("caller")
     stop = threading.Event()
@@ -105,19 +142,19 @@ def kill_and_judge(
         )
         for number, journal in enumerate(journals)
     ]
+    time.sleep(1)  # by then every worker knows the provider
     for caller in callers:
         caller.start()
     recoveries = []
     try:
         for _ in range(rounds):
             time.sleep(draw.uniform(0.05, 0.4))
-            answered = sum(len(journal.answered) for journal in journals)
-            killed, victim = time.monotonic(), draw.choice(appliances)
-            victim.kill_worker(draw.randrange(victim.workers))
+            strike(draw)
+            answered, struck = sum(len(journal.answered) for journal in journals), time.monotonic()
             wait_until(
                 lambda seen=answered: sum(len(j.answered) for j in journals) > seen + 20, 20, "calls succeed again"
             )
-            recoveries.append(time.monotonic() - killed)
+            recoveries.append(time.monotonic() - struck)
     finally:
         stop.set()
         for caller in callers:
@@ -129,7 +166,7 @@ def kill_and_judge(
     verdict = judge(client, stub.arrivals(), entries())
     unknown = sum(1 for e in entries() if e["phase"] == "outcome" and e["outcome"]["status"] == "unknown")
     print(
-        f"\n{rounds} kills: {len(client.answered)} answered, {sum(j.broken for j in journals)} broken off, "
+        f"\n{rounds} strikes: {len(client.answered)} answered, {sum(j.broken for j in journals)} broken off, "
         f"{sum(sum(j.refused.values()) for j in journals)} refused, {unknown} closed as unknown; "
         f"lost {len(verdict.lost)}, duplicated {len(verdict.duplicated)}, unexplained {len(verdict.unexplained)}; "
         f"slowest recovery {max(recoveries):.1f} s"
