@@ -6,6 +6,7 @@ disk. Pin it to one core, and give PostgreSQL the other:
 
     taskset -c 0 python scripts/stress/audit-lane.py --database postgresql+asyncpg://user@host:port/name
     taskset -c 0 python scripts/stress/audit-lane.py --verify 1000000
+    taskset -c 0 python scripts/stress/audit-lane.py --growth 10000,100000,1000000
 
 The tables of the database are used as they are: name an empty one.
 """
@@ -18,6 +19,7 @@ import functools
 import json
 import os
 import platform
+import random
 import resource
 import statistics
 import sys
@@ -28,7 +30,8 @@ from pathlib import Path
 import uvloop
 
 from mastio.exchange import Entry
-from mastio_audit import chain
+from mastio.transparency import merkle
+from mastio_audit import chain, tiles
 from mastio_audit.postgres import PostgresReader, PostgresStore
 from mastio_audit.sequencer import Sequencer
 from mastio_audit.sqlite import SqliteReader, SqliteStore
@@ -36,6 +39,7 @@ from mastio_audit.store import AuditStore, Batch, LogReader
 from mastio_audit.verify import verify_log
 
 CHUNK = 5_000
+PROOFS = 300
 
 
 def intent(exchange: str) -> Entry:
@@ -104,14 +108,49 @@ async def measure(label: str, store: AuditStore, reader: LogReader, seconds: flo
         sys.exit(f"{label}: entry {report.first_bad}: {report.problem}")
 
 
-async def measure_verify(label: str, store: AuditStore, reader: LogReader, size: int) -> None:
+async def fill(store: AuditStore, first: int, size: int) -> None:
+    """Let the log grow from `first` entries to `size`."""
     await store.open()
-    for first in range(0, size, CHUNK):
+    for start in range(first, size, CHUNK):
         drafts: list[chain.Draft] = []
-        for exchange in range(first, min(first + CHUNK, size), 2):
+        for exchange in range(start, min(start + CHUNK, size), 2):
             drafts += [chain.draft(intent(f"{exchange:016x}")), chain.draft(outcome(f"{exchange:016x}"))]
         await store.append(functools.partial(stamped, drafts))
     await store.close()
+
+
+async def measure_growth(label: str, store: AuditStore, reader: LogReader, sizes: list[int]) -> None:
+    """What a proof costs, and a start, when the log is so long."""
+    announce = Entry(id="bench", phase="event", kind="appliance.start")
+    draw, before = random.Random(1), 0
+    for size in sizes:
+        await fill(store, before, size)
+        before = size
+        times: dict[str, list[float]] = {"inclusion": [], "consistency": [], "start": []}
+        await reader.open()
+        for _ in range(PROOFS):
+            index = draw.randrange(size)
+            for kind, ranges in (
+                ("inclusion", merkle.inclusion(index, size)),
+                ("consistency", merkle.consistency(index + 1, size)),
+            ):
+                started = time.perf_counter()
+                await tiles.read_proof(reader, ranges, size)
+                times[kind].append(time.perf_counter() - started)
+        await reader.close()
+        for _ in range(5):
+            sequencer = Sequencer(store, "bench/0", time.time, lambda kind: announce)
+            started = time.perf_counter()
+            await sequencer.open(lambda owner: True)
+            times["start"].append(time.perf_counter() - started)
+            await sequencer.close()
+            before += 1
+        p50 = {f"{kind}_p50_ms": round(statistics.median(found) * 1e3, 3) for kind, found in times.items()}
+        print(json.dumps({"store": label, "size": size, **p50}), flush=True)
+
+
+async def measure_verify(label: str, store: AuditStore, reader: LogReader, size: int) -> None:
+    await fill(store, 0, size)
     started = time.perf_counter()
     report = await verify_log(reader, lambda done, size: None)
     seconds = time.perf_counter() - started
@@ -149,7 +188,9 @@ async def main(args: argparse.Namespace) -> None:
         if args.database:
             lanes.append(("postgresql", PostgresStore(args.database, "bench/0"), PostgresReader(args.database)))
         for label, store, reader in lanes:
-            if args.verify:
+            if args.growth:
+                await measure_growth(label, store, reader, [int(size) for size in args.growth.split(",")])
+            elif args.verify:
                 await measure_verify(label, store, reader, args.verify)
             else:
                 await measure(label, store, reader, args.seconds, sync)
@@ -162,5 +203,6 @@ if __name__ == "__main__":
     parser.add_argument("--folder", type=Path, default=None, help="where the SQLite file goes (default: temporary)")
     parser.add_argument("--thread", action="store_true", help="SQLite commits in a thread, as with several workers")
     parser.add_argument("--verify", type=int, default=0, metavar="N", help="instead: time verifying N entries")
+    parser.add_argument("--growth", metavar="N,N…", help="instead: time proofs and starts at these sizes")
     print(json.dumps({"python": platform.python_version(), "machine": platform.machine(), "cpus": os.cpu_count()}))
     uvloop.run(main(parser.parse_args()))
