@@ -97,7 +97,7 @@ def act(scene: Scene, identity: Identity, url: str) -> None:
     kit = Kit(appliance, identity)
     known["token"] = kit.token
     known["assertion"] = kit.assertion()
-    known["proof"] = kit.proof()
+    known["proof"] = kit.proof(path=SELF)
     known["agent key"] = (identity.folder / "agent.key").read_text().split("\n")[1]
     with appliance.admin() as admin:
         known["admin token"] = admin.headers["authorization"].removeprefix("Bearer ")
@@ -126,7 +126,7 @@ def act(scene: Scene, identity: Identity, url: str) -> None:
             client.post(CHAT, content=json.dumps({"model": known["broken"], "x": known["broken"]})[:-2]),
             client.post(CHAT, json={**body, "model": [known["broken"]]}),
             client.post(CHAT, json={**body, "stream": known["broken"]}),
-            client.post(CHAT, content=known["huge"].encode() * 400_000),
+            client.post(f"{CHAT}?key={quote(known['query'])}", content=known["huge"].encode() * 400_000),
             client.get(f"/v1/audit/entries?from={quote(known['query'])}"),
             client.get(f"{SELF}?key={quote(known['query'])}"),
             client.post(TOKEN, data={"grant_type": known["broken"], "client_assertion": known["assertion"]}),
@@ -144,7 +144,7 @@ def act(scene: Scene, identity: Identity, url: str) -> None:
         ):
             scene.replies.append(stranger.post(CHAT, json=body, headers=headers).content)
         by_key = {"Authorization": f"Bearer {made.json()['key']}"}
-        assert stranger.post(CHAT, json=body, headers=by_key).status_code == 200
+        wait_until(lambda: stranger.post(CHAT, json=body, headers=by_key).status_code == 200, 5, "the key is known")
     with appliance.admin() as admin:
         for path in ("/metrics", "/v1/audit/export", "/v1/admin/providers", "/v1/admin/agents/caller/api-keys",
                      "/v1/admin/enrollment-tokens", "/v1/admin/admins",
