@@ -18,6 +18,9 @@ from mastio.errors import ConfigurationError, PluginError
 from mastio.exchange import Entry
 from mastio.hooks import Hooks, Plugin, PluginSettings
 from mastio.services import Services, Worker
+from mastio_audit.anchors import Anchors
+from mastio_audit.anchors.settings import AnchorSettings
+from mastio_audit.anchors.settings import verify_unique as verify_anchors
 from mastio_audit.chain import ChainError
 from mastio_audit.doors import ROUTES, Doors
 from mastio_audit.keys import LogKeys
@@ -32,13 +35,16 @@ from mastio_audit.store import AuditStore, LogReader, StoreError
 class AuditSettings(PluginSettings):
     """`batch`: most entries in one commit. `queue`: most entries that may wait; more are refused as overloaded.
     `sinks`: files and syslog receivers that the log is carried to, tables `[[audit.sinks]]`: see operate/siem.md.
+    `anchors`: where checkpoints are kept outside, tables `[[audit.anchors]]`: see operate/anchor-checkpoints.md.
     """
 
     batch: int = Field(default=BATCH, ge=1, le=4096)
     queue: int = Field(default=QUEUE, ge=1)
     sinks: tuple[SinkSettings, ...] = ()
+    anchors: tuple[AnchorSettings, ...] = ()
 
     _unique_sinks = field_validator("sinks")(verify_unique)
+    _unique_anchors = field_validator("anchors")(verify_anchors)
 
 
 def owner(worker: Worker) -> str:
@@ -81,6 +87,11 @@ async def setup(settings: AuditSettings, services: Services) -> AsyncIterator[Ho
     worker = services.worker
 
     keys, history = LogKeys(services.trust_domain, services.directory), History(services.data)
+    anchors = Anchors(settings.anchors, services, keys)
+
+    async def verify_history(reader: LogReader) -> None:
+        await history.verify(reader)
+        await anchors.verify(reader)
 
     def announce(kind: str) -> Entry:
         vkey = str(keys.signers(services.now())[0].verifier)
@@ -89,7 +100,7 @@ async def setup(settings: AuditSettings, services: Services) -> AsyncIterator[Ho
 
     sequencer = Sequencer(
         *(open_store(services), owner(worker), services.now, announce),
-        history=history.verify,
+        history=verify_history,
         batch=settings.batch,
         queue=settings.queue,
     )
@@ -110,6 +121,7 @@ async def setup(settings: AuditSettings, services: Services) -> AsyncIterator[Ho
         async with (
             _publishing(services, keys, history, record),
             carry(settings.sinks, services, lambda: open_reader(services)),
+            anchors.keep(lambda: open_reader(services)),
         ):
             yield Hooks(record=record, ready=ready, read=doors.read, dispatch=doors.dispatch)
     finally:

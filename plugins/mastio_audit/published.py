@@ -37,6 +37,16 @@ def sign_head(head: Head, keys: LogKeys, now: float) -> bytes:
     return notes.sign(Checkpoint(keys.origin, head.size, root(head.frontier)), keys.signers(now))
 
 
+async def verify_beginning(reader: LogReader, signed: Checkpoint, who: str) -> None:
+    """That the log begins with what was signed; `who` has it, in words. Raises `ChainError`, `StoreError`."""
+    head = (await reader.extent()).head
+    size = 0 if head is None else head.size
+    if size < signed.size:
+        raise ChainError(f"it is missing: {who} a checkpoint of size {signed.size}", size)
+    if await read_root(reader, signed.size) != signed.root:
+        raise ChainError(f"it is not the log of which {who} a checkpoint of size {signed.size}", 0)
+
+
 class History:
     """The newest checkpoint that was signed here, in a folder of the appliance."""
 
@@ -49,12 +59,7 @@ class History:
         signed = self._read()
         if signed is None:
             return
-        head = (await reader.extent()).head
-        size = 0 if head is None else head.size
-        if size < signed.size:
-            raise ChainError(f"it is missing: this appliance signed a checkpoint of size {signed.size}", size)
-        if await read_root(reader, signed.size) != signed.root:
-            raise ChainError(f"it is not the log of the checkpoint of size {signed.size} that was signed here", 0)
+        await verify_beginning(reader, signed, "this appliance signed")
 
     def _read(self) -> Checkpoint | None:
         """None: nothing was signed yet. Raises `ChainError` for what is no checkpoint."""

@@ -18,12 +18,12 @@ import socket
 import ssl
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from pathlib import Path
 from urllib.parse import urlsplit
 
 from mastio import __version__
 from mastio.errors import ConfigurationError
 from mastio.services import Services
+from mastio_audit.outside import refuse_own
 from mastio_audit.sinks import cef, ocsf, rfc5424
 from mastio_audit.sinks.courier import Courier
 from mastio_audit.sinks.cursor import Cursor, FileCursor
@@ -99,7 +99,7 @@ def _open_cursor(name: str, services: Services) -> Cursor:
 
 def _make(settings: SinkSettings, services: Services) -> Sink:
     if isinstance(settings, FileSettings):
-        _refuse_own(settings.name, settings.path, services.data)
+        refuse_own(f"The audit sink {settings.name}", settings.path, services.data)
         return FileSink(settings.path)
     render = _renderer(settings, services)
     kind = socket.SOCK_DGRAM if settings.transport == "udp" else socket.SOCK_STREAM
@@ -133,12 +133,3 @@ def _tls(settings: SyslogSettings) -> ssl.SSLContext | None:
             "Name PEM files that the appliance may read; the key without a passphrase.",
         ) from error
     return context
-
-
-def _refuse_own(name: str, path: Path, data: Path) -> None:
-    """A sink must not write into what the appliance lives on. Its `logs/` are for reading, so they may hold one."""
-    own, folder = data.resolve(), path.parent.resolve()
-    if folder.is_relative_to(own) and not folder.is_relative_to(own / "logs"):
-        raise ConfigurationError(
-            f"The audit sink {name} would write into the data folder.", "Name a file elsewhere, or in its logs/."
-        )
