@@ -13,6 +13,7 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
+from mastio.errors import AuditError
 from mastio.exchange import Entry
 from mastio.pki.files import write_public
 from mastio.transparency import notes
@@ -106,6 +107,7 @@ class Publisher:
         self._now = now
         self._incarnation = incarnation
         self._announced: set[str] = set()
+        self._problem: str | None = None
         self._kept: tuple[int, tuple[str, ...]] | None = None
 
     async def run(self) -> None:
@@ -114,8 +116,12 @@ class Publisher:
             try:
                 await self._announce()
                 await self.publish()
-            except (StoreError, ChainError, OSError) as error:
-                _log.error("no checkpoint could be kept: %s", error)
+            except (AuditError, StoreError, ChainError, OSError) as error:
+                if self._problem != str(error):
+                    _log.error("no checkpoint could be kept: %s", error)
+                self._problem = str(error)
+            else:
+                self._problem = None
             await asyncio.sleep(EVERY)
 
     async def publish(self) -> None:
