@@ -90,6 +90,7 @@ CODES: dict[str, Code] = {
     "appliance_unreachable": Code(502, "Check that the appliance runs and that this machine can reach it."),
     # the appliance itself
     "audit_unavailable": Code(503, "Nothing was done, because it could not be recorded; try again after Retry-After."),
+    "audit_damaged": Code(500, "Run mastio audit verify beside the appliance; copy its data first: it is evidence."),
     "overloaded": Code(503, "Try again after Retry-After."),
     "not_ready": Code(503, "Try again after Retry-After; the message names the part that is not usable."),
     "store_unavailable": Code(503, "The control-plane database does not answer; try again after Retry-After."),

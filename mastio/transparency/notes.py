@@ -34,6 +34,7 @@ _NAME = re.compile(r"[^\s+\x00-\x20\x7f]{1,255}")
 _SIGNATURE = re.compile(r"— ([^\s+]+) ([A-Za-z0-9+/]+={0,2})")
 _SIZE = re.compile(r"0|[1-9]\d{0,18}", re.ASCII)
 _PROOF = "c2sp.org/tlog-proof@v1"
+_APPENDED = re.compile(rb"((?:[^\n]+\n){3,}\n(?:\xe2\x80\x94 [^\n]*\n)+)\n*")
 
 
 class NoteError(ValueError):
@@ -126,8 +127,8 @@ class Checkpoint:
 
 
 def parse_vkey(vkey: str) -> Verifier:
-    """A verifier from its vkey. Raises `NoteError`."""
-    name, plus, rest = vkey.strip().partition("+")
+    """A verifier from its vkey, which a newline may follow. Raises `NoteError`."""
+    name, plus, rest = vkey.removesuffix("\n").partition("+")
     key_id, _, encoded = rest.partition("+")
     try:
         key = base64.b64decode(encoded, validate=True)
@@ -139,6 +140,15 @@ def parse_vkey(vkey: str) -> Verifier:
     if key_id != verifier.key_id.hex():
         raise NoteError("the key ID is not that of the key")
     return verifier
+
+
+def parse_vkeys(content: bytes) -> list[Verifier]:
+    """Verifiers from a file with a vkey on each line, at least one. Raises `NoteError`."""
+    try:
+        lines = content.decode().removesuffix("\n").split("\n")
+    except UnicodeDecodeError as error:
+        raise NoteError("it is not UTF-8") from error
+    return [parse_vkey(line) for line in lines]
 
 
 def sign(checkpoint: Checkpoint, signers: Sequence[Signer]) -> bytes:
@@ -163,6 +173,24 @@ def parse_note(content: bytes) -> Note:
     return Note(text.encode() + b"\n", tuple(map(_parse_signature, lines)))
 
 
+def split_notes(content: bytes) -> list[bytes]:
+    """The checkpoints of a file that they were appended to, in its order. Raises `NoteError` for anything between.
+
+    The text of a checkpoint has no empty line and none that begins as a signature does, so each ends with the last of
+    its signature lines. Empty lines after it are passed over.
+    """
+    found, at = [], 0
+    while at < len(content):
+        note = _APPENDED.match(content, at)
+        if note is None:
+            raise NoteError("it is not one signed checkpoint after the other")
+        found.append(note[1])
+        at = note.end()
+    if not found:
+        raise NoteError("it is empty")
+    return found
+
+
 def parse_checkpoint(text: bytes) -> Checkpoint:
     """A checkpoint from the text of a note; extension lines are passed over. Raises `NoteError`."""
     lines = text.decode().split("\n")
@@ -176,7 +204,11 @@ def parse_checkpoint(text: bytes) -> Checkpoint:
 
 def open_checkpoint(content: bytes, verifiers: Sequence[Verifier]) -> Checkpoint:
     """A checkpoint that one of these signed, who is also named by its origin. Raises `NoteError`."""
-    note = parse_note(content)
+    return verify_checkpoint(parse_note(content), verifiers)
+
+
+def verify_checkpoint(note: Note, verifiers: Sequence[Verifier]) -> Checkpoint:
+    """As `open_checkpoint`, for a note that was taken apart."""
     signers = note.signed_by(verifiers)
     checkpoint = parse_checkpoint(note.text)
     if all(signer.name != checkpoint.origin for signer in signers):
@@ -204,6 +236,25 @@ def parse_proof(content: bytes) -> tuple[int, list[bytes], bytes]:
     if not lines[1].startswith("index ") or len(lines) > 2 + 64:
         raise NoteError("it is not a proof")
     return int(lines[1].removeprefix("index ")), [_decode(line) for line in lines[2:]], checkpoint
+
+
+def write_extension(old: int, hashes: Sequence[bytes], checkpoint: bytes) -> bytes:
+    """That the log of a signed checkpoint begins with the one of `old` entries, as C2SP tlog-witness writes it."""
+    path = "".join(f"{base64.b64encode(one).decode()}\n" for one in hashes)
+    return f"old {old}\n{path}\n".encode() + checkpoint
+
+
+def parse_extension(content: bytes) -> tuple[int, list[bytes], bytes]:
+    """The other way: old size, hashes, signed checkpoint. Raises `NoteError`."""
+    head, _, checkpoint = content.partition(b"\n\n")
+    try:
+        lines = head.decode("ascii").split("\n")
+    except UnicodeDecodeError as error:
+        raise NoteError("it is not a consistency proof") from error
+    size = lines[0].removeprefix("old ")
+    if size == lines[0] or not _SIZE.fullmatch(size) or len(lines) > 1 + 64:
+        raise NoteError("it is not a consistency proof")
+    return int(size), [_decode(line) for line in lines[1:]], checkpoint
 
 
 def _parse_signature(line: str) -> Signature:

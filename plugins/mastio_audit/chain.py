@@ -14,6 +14,7 @@ No clock, store or network here. `mastio_audit.sequencer` stamps with `append`, 
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -216,6 +217,8 @@ class Verifier:
         self._whole = tail is None
         self._expected: str | None = self.head.last_hash.hex() if tail is None else None
         self._doubt: int | None = None
+        self._before = self._undoubted = self.tree.frontier
+        self._vouched = ""
 
     def add(self, seq: int, entry: bytes) -> None:
         """Verify the next row. Raises `ChainError`."""
@@ -235,9 +238,11 @@ class Verifier:
         elif index == 0:
             raise ChainError("prev of the first entry is not 64 zeros", index)
         else:
-            self._doubt = index - 1
+            self._doubt, self._undoubted = index - 1, self._before
+            self._vouched = document["prev"]
         last_hash = leaf_hash(entry)
         if self._whole:
+            self._before = self.tree.frontier
             self.tree.add(last_hash)
         self.head = Head(index + 1, last_hash)
         self._expected = last_hash.hex()
@@ -256,6 +261,20 @@ class Verifier:
             raise ChainError("the head was not made for it", max(size - 1, 0))
         if self._whole and head is not None and head.frontier != self.tree.frontier:
             raise ChainError("the frontier in the head is not that of the tree up to it", max(size - 1, 0))
+
+    def settle(self, root: bytes | None) -> None:
+        """In place of `finish`, for a log without a head: decide what the last row left in doubt.
+
+        `root`: what the root hash over exactly these rows should be; it decides as a next row would, or the head. None:
+        not known. Raises `ChainError`.
+        """
+        if self._doubt is None:
+            return
+        tree = Tree(self._doubt, self._undoubted)
+        with contextlib.suppress(ValueError):
+            tree.add(bytes.fromhex(self._vouched))
+            tree.add(self.head.last_hash)
+        raise ChainError(_ALTERED, self._doubt if root is None or tree.root == root else self._doubt + 1)
 
     def _bad(self, message: str, index: int) -> ChainError:
         """An error at `index`, or at the entry in doubt: nothing is there to clear it."""

@@ -179,7 +179,9 @@ class Doors:
                     await self._reader.open()
                     self._open = True
                 return await question()
-        except (StoreError, ChainError, TimeoutError) as error:
+        except ChainError as error:
+            raise AuditError("The log is not what was written.", code="audit_damaged", headers=()) from error
+        except (StoreError, TimeoutError) as error:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(WITHIN), self._lock:
                     self._open = False

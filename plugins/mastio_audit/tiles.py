@@ -7,7 +7,7 @@ be made at any time from the stored entries and nodes.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from mastio.transparency import merkle
@@ -72,14 +72,18 @@ def bundle(entries: Iterable[bytes]) -> bytes:
 
 def unbundle(content: bytes) -> list[bytes]:
     """The entries of a bundle. Raises `ValueError` where it is cut off."""
-    entries, at = [], 0
+    return list(iter_bundle(content))
+
+
+def iter_bundle(content: bytes) -> Iterator[bytes]:
+    """As `unbundle`, one after the other: what stands before the cut is told."""
+    at = 0
     while at < len(content):
         end = at + 2 + int.from_bytes(content[at : at + 2], "big")
         if end > len(content) or end == at + 2:
             raise ValueError("an entry bundle is cut off")
-        entries.append(content[at + 2 : end])
+        yield content[at + 2 : end]
         at = end
-    return entries
 
 
 # --- from a log -------------------------------------------------------------------------------------------------------

@@ -6,6 +6,8 @@ import base64
 import json
 import shutil
 import sqlite3
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -214,3 +216,58 @@ def test_an_older_copy_of_the_log_is_not_continued(left: str) -> None:
         kept.rename(kept.with_suffix(".cut"))
         appliance.start()
         assert appliance.verify() == 0
+
+
+class Auditor:
+    """Somebody with a token of that role, the CA, and the command line."""
+
+    def __init__(self, appliance: Appliance, folder: Path) -> None:
+        self._appliance = appliance
+        self.folder = folder
+        with appliance.admin() as admin:
+            made = admin.post("/v1/admin/admins", json={"name": folder.name.lower(), "role": "auditor"})
+            assert made.status_code == 201, made.text
+        (folder / "token").write_text(made.json()["token"])
+        self.place = ["--url", appliance.base_url, "--ca", str(appliance.data / "ca" / "ca.crt")]
+        self.place += ["--token-file", str(folder / "token")]
+
+    def run(self, *words: str, given: bytes | None = None) -> subprocess.CompletedProcess[bytes]:
+        command = [sys.executable, "-m", "mastio", "audit", *words]
+        return subprocess.run(command, input=given, capture_output=True, check=False, timeout=120)
+
+    def report(self, *words: str, given: bytes | None = None) -> tuple[int, dict[str, Any]]:
+        done = self.run("verify", "--json", *words, given=given)
+        assert done.returncode in (0, 3), done.stderr
+        return done.returncode, json.loads(done.stdout)
+
+
+@pytest.fixture(scope="module")
+def vera(appliance: Appliance, tmp_path_factory: pytest.TempPathFactory) -> Auditor:
+    return Auditor(appliance, tmp_path_factory.mktemp("auditor"))
+
+
+def test_an_auditor_verifies_from_afar_and_from_an_export(appliance: Appliance, vera: Auditor) -> None:
+    with appliance.admin() as client:
+        old = client.get(f"{LOG}/checkpoint").content
+        (vera.folder / "anchors").write_bytes(old)
+        (vera.folder / "vkey").write_bytes((appliance.data / "log" / "vkey").read_bytes())
+        for _ in range(200):
+            client.get("/v1/admin/agents")
+        exported = client.get("/v1/audit/export").content
+    kept = ["--checkpoint", str(vera.folder / "anchors"), "--vkey", str(vera.folder / "vkey")]
+    for place, given in ((vera.place, None), (["--export", "-"], exported), (["--data", str(appliance.data)], None)):
+        status, report = vera.report(*place, *kept, given=given)
+        assert (status, report["first_bad"], report["pinned"], report["problem"]) == (0, None, True, None)
+        assert report["checkpoints"] == 2 and report["size"] > 600
+    lines = exported.splitlines(keepends=True)
+    lines[300] = lines[300].replace(b'"time":"2', b'"time":"3')
+    forged = b"".join(lines)
+    status, report = vera.report("--export", "-", *kept, given=forged)
+    assert (status, report["first_bad"]) == (3, 300)
+
+
+def test_an_agents_token_or_none_verifies_nothing(vera: Auditor) -> None:
+    wrong = vera.folder / "wrong"
+    wrong.write_text("mastio_admin_nonsense")
+    done = vera.run("verify", *vera.place[:-1], str(wrong))
+    assert (done.returncode, done.stdout) == (1, b"") and done.stderr.startswith(b"mastio: ")

@@ -99,6 +99,46 @@ def test_a_broken_key_verifies_nothing() -> None:
     assert not Verifier("x", b"\xff" * 32).verify(b"text", bytes(64))
 
 
+def test_checkpoints_that_were_appended_to_a_file_are_taken_apart() -> None:
+    both = notes.sign(Checkpoint("example.com/audit", 18, bytes(32)), [OTHER, SIGNER])
+    more = notes.sign(CHECKPOINT, [OTHER]).replace(b"\n\n", b"\nan extension\n\n")
+    for between in (b"", b"\n", b"\n\n\n"):
+        content = NOTE + between + both + between + more
+        assert notes.split_notes(content) == [NOTE, both, more]
+        assert notes.split_notes(content + between) == [NOTE, both, more]
+    for content in (
+        b"",
+        b"\n",
+        b"x\n" + NOTE[:-1],
+        NOTE[:-1],
+        b"\n" + NOTE,
+        NOTE + b"x\n",
+        NOTE + both[:-20],
+        both[5:40],
+    ):
+        with pytest.raises(NoteError):
+            notes.split_notes(content)
+
+
+def test_keys_stand_on_a_line_each() -> None:
+    one, two = str(SIGNER.verifier), str(OTHER.verifier)
+    assert notes.parse_vkeys(f"{one}\n{two}\n".encode()) == [SIGNER.verifier, OTHER.verifier]
+    assert notes.parse_vkeys(one.encode()) == [SIGNER.verifier]
+    for content in (b"", b"\n", f"{one}\n\n{two}\n".encode(), f"{one} \n".encode(), f"{one}\x0b".encode(), b"\xff"):
+        with pytest.raises(NoteError):
+            notes.parse_vkeys(content)
+
+
+def test_an_extension_makes_the_round_trip() -> None:
+    hashes = [bytes([n]) * 32 for n in range(3)]
+    for some in (hashes, []):
+        assert notes.parse_extension(notes.write_extension(7, some, NOTE)) == (7, some, NOTE)
+    assert notes.write_extension(7, [], NOTE) == b"old 7\n\n" + NOTE
+    for wrong in (b"", b"old\n\n", b"old 07\n\n", b"new 7\n\n", b"7\n\n", b"old 7\nA=A\n\n", b"old 7\n\xff\n\n"):
+        with pytest.raises(NoteError):
+            notes.parse_extension(wrong)
+
+
 def test_a_proof_makes_the_round_trip() -> None:
     hashes = [bytes([n]) * 32 for n in range(3)]
     for some in (hashes, []):

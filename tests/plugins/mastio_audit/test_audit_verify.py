@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import base64
 import itertools
 import json
 import subprocess
@@ -124,8 +125,11 @@ EMPTY = {
     "size": 0,
     "head": "",
     "root": EMPTY_ROOT.hex(),
+    "root_base64": base64.b64encode(EMPTY_ROOT).decode(),
     "checkpoints": 0,
     "open_intents": 0,
+    "keys": [],
+    "pinned": False,
     "first_bad": None,
     "problem": None,
 }

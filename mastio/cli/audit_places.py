@@ -1,0 +1,167 @@
+"""Where a log is, for the verbs of `mastio audit`: a data folder, a database, an appliance that serves it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from mastio.client.enroll import Refused
+from mastio.errors import ConfigurationError
+from mastio.settings import read_settings
+from mastio.transparency.notes import NoteError, Verifier, parse_vkeys
+from mastio_audit.recompute import Progress
+from mastio_audit.store import LogReader
+from mastio_audit.verify import database_reader, sqlite_reader
+from mastio_audit.verify_served import Absent
+
+LOG = "/v1/audit/log"
+_INTERVAL_TERMINAL, _INTERVAL_ELSEWHERE = 0.2, 5.0  # seconds between two lines of progress
+
+
+def add_verb(verbs: Any, name: str, meaning: str, call: Any) -> argparse.ArgumentParser:
+    """A verb with what all of them have."""
+    parser: argparse.ArgumentParser = verbs.add_parser(name, help=meaning, description=meaning)
+    parser.set_defaults(call=call)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    return parser
+
+
+def add_place(parser: argparse.ArgumentParser) -> Any:
+    """The arguments that say where the log is; the group that excludes one another is returned."""
+    parser.add_argument("--ca", type=Path, metavar="FILE", help="with --url: the appliance's CA certificate")
+    parser.add_argument("--token-file", type=Path, metavar="FILE", help="with --url: token of an auditor or admin")
+    place = parser.add_mutually_exclusive_group()
+    place.add_argument("--data", type=Path, metavar="DIR", help="data folder (default: ./data)")
+    place.add_argument("--database", metavar="URL", help="the PostgreSQL database that holds the log")
+    place.add_argument("--url", help="base URL of an appliance that serves it, with --ca and --token-file")
+    return place
+
+
+def add_vkey(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--vkey",
+        action="append",
+        default=[],
+        metavar="KEY",
+        help="a key of the log that you trust, or a file with such keys; repeatable (default: what the place says)",
+    )
+
+
+def verify_place(args: argparse.Namespace) -> None:
+    """Raises `ConfigurationError` for arguments that do not go together."""
+    if args.url is None and (args.ca is not None or args.token_file is not None):
+        raise ConfigurationError("--ca and --token-file go with --url.", "Or leave them out.")
+
+
+def open_reader(args: argparse.Namespace) -> LogReader:
+    """The stored log. Raises `ConfigurationError`."""
+    database = args.database or find_database(folder_of(args))
+    return database_reader(database) if database else sqlite_reader(folder_of(args))
+
+
+def folder_of(args: argparse.Namespace) -> Path:
+    """The data folder."""
+    return args.data if args.data is not None else Path("data")
+
+
+def find_database(data: Path) -> str | None:
+    """The PostgreSQL database that the settings in a data folder name; None where the log is SQLite's."""
+    settings, _ = read_settings(data / "mastio.toml")
+    return settings.database.url if settings.database.url.startswith("postgresql") else None
+
+
+def read_pins(args: argparse.Namespace) -> list[Verifier]:
+    """The keys of `--vkey`. Raises `ConfigurationError`."""
+    return [verifier for one in args.vkey for verifier in _read_pin(one)]
+
+
+def _read_pin(given: str) -> list[Verifier]:
+    path = Path(given)
+    try:
+        return parse_vkeys(path.read_bytes() if path.is_file() else given.encode())
+    except NoteError as error:
+        raise ConfigurationError(
+            f"--vkey {given} is neither a key nor a file of keys: {error}.", "It has the form name+id+key."
+        ) from error
+    except (OSError, ValueError) as error:
+        raise ConfigurationError(f"--vkey {given} cannot be read.", "Give a key, or a file.") from error
+
+
+def read_bytes(path: Path) -> bytes:
+    """Raises `ConfigurationError`."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise ConfigurationError(f"{path} cannot be read ({error.strerror}).", "Name a file.") from error
+
+
+def read_if_there(path: Path) -> bytes | None:
+    """Raises `ConfigurationError` for a file that is there and cannot be read."""
+    return read_bytes(path) if path.exists() else None
+
+
+def fetch(client: httpx.Client, path: str) -> bytes:
+    """What the appliance has at a path. Raises `Absent`, `Refused`, and `ConfigurationError` where it cannot say."""
+    try:
+        reply = client.get(path)
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        raise ConfigurationError(
+            f"The appliance at {client.base_url} cannot be reached.", f"Check that it runs and the CA fits: {error}"
+        ) from error
+    if reply.status_code != 200:
+        raise _refusal(reply)
+    return reply.content
+
+
+def _refusal(reply: httpx.Response) -> Exception:
+    try:
+        problem = json.loads(reply.content)
+    except ValueError:
+        problem = None
+    known: dict[str, Any] = problem if isinstance(problem, dict) else {}
+    detail = str(known.get("detail") or f"The appliance answered {reply.status_code}.")
+    code, hint = str(known.get("code") or ""), str(known.get("hint") or "")
+    if code in ("not_found", "audit_damaged"):
+        return Absent(detail)
+    if reply.status_code >= 500:
+        return ConfigurationError(detail, hint)
+    return Refused(f"{detail} {hint}".strip(), code)
+
+
+def write_out(out: Path | None, pieces: Iterable[bytes]) -> None:
+    """To a file or to stdout. Raises `ConfigurationError`; then the file is not whole."""
+    if out is None:
+        for piece in pieces:
+            sys.stdout.buffer.write(piece)
+        sys.stdout.buffer.flush()
+        return
+    try:
+        with out.open("wb") as file:
+            for piece in pieces:
+                file.write(piece)
+    except OSError as error:
+        raise ConfigurationError(f"{out} cannot be written ({error.strerror}).", "Name a file that can.") from error
+
+
+def show_progress() -> Progress:
+    """Overwrites one line on a terminal; plain lines elsewhere, and none for a log that is verified in a moment."""
+    terminal = sys.stderr.isatty()
+    interval = _INTERVAL_TERMINAL if terminal else _INTERVAL_ELSEWHERE
+    due = time.monotonic() + interval
+
+    def show(done: int, size: int | None) -> None:
+        nonlocal due
+        if time.monotonic() < due and not (terminal and done == size):
+            return
+        due = time.monotonic() + interval
+        line = f"verified {done} of {size} entries" if size is not None else f"verified {done} entries"
+        print(f"\r{line}" if terminal else line, end="\n" if done == size or not terminal else "", file=sys.stderr)
+
+    return show

@@ -1,0 +1,104 @@
+"""`mastio audit verify`: recomputes everything from the entry bytes, wherever they are."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import dataclasses
+import json
+import sys
+from pathlib import Path
+from typing import IO, Any
+
+from mastio.cli import audit_places as places
+from mastio.cli.administer import connect, plain
+from mastio.errors import ConfigurationError
+from mastio.transparency.notes import NoteError, parse_vkeys
+from mastio_audit.recompute import Recomputation, Report
+from mastio_audit.trust import Keyring
+from mastio_audit.verify import verify_log
+from mastio_audit.verify_export import verify_export
+from mastio_audit.verify_served import verify_served
+
+
+def add_verbs(verbs: Any) -> None:
+    verify = places.add_verb(verbs, "verify", "recompute the whole log and name the first bad index", run)
+    place = places.add_place(verify)
+    place.add_argument("--export", type=Path, metavar="FILE", help="an export of the log; - reads it from stdin")
+    places.add_vkey(verify)
+    verify.add_argument(
+        "--checkpoint",
+        action="append",
+        default=[],
+        type=Path,
+        metavar="FILE",
+        help="signed checkpoints, one or several, that the log must begin with; repeatable",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Raises `ConfigurationError`, `StoreError`, `Refused`."""
+    places.verify_place(args)
+    work = Recomputation(Keyring(places.read_pins(args)))
+    for path in args.checkpoint:
+        work.expect(str(path), places.read_bytes(path))
+    if args.export is not None:
+        report = _verify_export(args.export, work)
+    elif args.url is not None:
+        with connect(args) as client:
+            fetch = lambda path: places.fetch(client, f"{places.LOG}/{path}")  # noqa: E731
+            report = verify_served(fetch, places.show_progress(), work)
+    else:
+        if args.database is None:
+            _expect_own(places.folder_of(args) / "log", work)
+        report = asyncio.run(verify_log(places.open_reader(args), places.show_progress(), work))
+    _print(report, args.json)
+    return 0 if report.problem is None else 3
+
+
+def _expect_own(folder: Path, work: Recomputation) -> None:
+    """What the appliance keeps of its own log beside it: public keys, and the newest checkpoint."""
+    vkeys, checkpoint = places.read_if_there(folder / "vkey"), places.read_if_there(folder / "checkpoint")
+    if vkeys is not None:
+        try:
+            work.keys.believe(*parse_vkeys(vkeys))
+        except NoteError as error:
+            work.problems.append(f"{folder / 'vkey'}: {error}")
+    if checkpoint is not None:
+        work.expect(str(folder / "checkpoint"), checkpoint)
+
+
+def _verify_export(path: Path, work: Recomputation) -> Report:
+    with contextlib.ExitStack() as stack:
+        source: IO[bytes] = sys.stdin.buffer
+        try:
+            if str(path) != "-":
+                source = stack.enter_context(path.open("rb"))
+            return verify_export(source, places.show_progress(), work)
+        except OSError as error:
+            raise ConfigurationError(f"{path} cannot be read ({error.strerror}).", "Name an export.") from error
+
+
+def _print(report: Report, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(dataclasses.asdict(report)))
+        return
+    print(f"size          {report.size}")
+    print(f"root          {report.root}")
+    print(f"              {report.root_base64}")
+    print(f"head          {report.head}")
+    print(f"checkpoints   {report.checkpoints}")
+    for key in report.keys:
+        print(f"key           {plain(key)}")
+    if not report.pinned:
+        print("              not pinned: the log itself says so; see --vkey")
+    print(f"open intents  {report.open_intents}")
+    if report.problem is None:
+        print("first bad     none")
+    elif report.first_bad is None:
+        print("first bad     none that can be named")
+        print(f"{plain(report.problem)}.", file=sys.stderr)
+    else:
+        print(f"first bad     {report.first_bad}")
+        print(f"Entry {report.first_bad}: {plain(report.problem)}.", file=sys.stderr)
