@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
+from ssl import SSLContext
 from typing import Protocol
 
 from mastio.exchange import Action, Principal
@@ -74,8 +75,18 @@ class Upstream(Protocol):
 class Upstreams(Protocol):
     """Makes pools. The only way out of the appliance: every address is resolved and judged before it is used."""
 
-    def open(self, base_url: str, allow_addresses: tuple[str, ...], timeouts: Mapping[str, float]) -> Upstream:
-        """A pool for this base URL. `timeouts` in seconds: `connect`, `read` (between two pieces), `total`."""
+    def open(
+        self,
+        base_url: str,
+        allow_addresses: tuple[str, ...],
+        timeouts: Mapping[str, float],
+        tls: SSLContext | None = None,
+    ) -> Upstream:
+        """A pool for this base URL. `timeouts` in seconds: `connect`, `read` (between two pieces), `total`.
+
+        `tls`: whom to trust instead of the system's authorities. Raises `TargetError` for a URL or network that is not
+        acceptable.
+        """
 
 
 class NoteUses(Protocol):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import ssl
 from collections.abc import AsyncIterator, Mapping
 from ipaddress import ip_address
 from types import TracebackType
@@ -25,9 +26,6 @@ RESOLVE_EVERY = 30
 
 RESOLVE_WITHIN = 5.0
 KEEP_ALIVE = 60.0
-MAX_URLS = 1024
-"""Parsed URLs that one pool keeps."""
-
 DEFAULT_TIMEOUTS: Mapping[str, float] = {"connect": 10.0, "read": 300.0, "total": 900.0}
 
 
@@ -146,9 +144,16 @@ def _forbidden() -> DispatchError:
 class Pool:
     """`services.Upstream`: connections to one base URL. Opened with the first request."""
 
-    def __init__(self, target: Target, allowed: tuple[Network, ...], timeouts: Mapping[str, float]) -> None:
+    def __init__(
+        self,
+        target: Target,
+        allowed: tuple[Network, ...],
+        timeouts: Mapping[str, float],
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
         self._target = target
         self._allowed = allowed
+        self._tls = tls
         self._timeouts = {**DEFAULT_TIMEOUTS, **timeouts}
         host = f"[{target.host}]" if ":" in target.host else target.host
         self._base = f"{target.scheme}://{host}:{target.port}{target.path}"
@@ -165,8 +170,6 @@ class Pool:
             self._session = self._open()
         url = self._urls.get(path)
         if url is None:
-            if len(self._urls) >= MAX_URLS:  # a path may have a model's name in it, which callers choose
-                self._urls.clear()
             url = self._urls[path] = URL(self._base + path, encoded=True)
         return await self._session.request(method, url, data=body or None, headers=headers, allow_redirects=False)
 
@@ -177,7 +180,8 @@ class Pool:
         connector = aiohttp.TCPConnector(
             resolver=JudgingResolver(self._allowed),
             ttl_dns_cache=RESOLVE_EVERY,
-            ssl=True,  # the library's one prebuilt context, which verifies against the system's authorities
+            # otherwise the library's one prebuilt context, which verifies against the system's authorities
+            ssl=True if self._tls is None else self._tls,
             limit=0,
             keepalive_timeout=KEEP_ALIVE,
         )
@@ -198,14 +202,20 @@ class Pool:
 
 
 class Pools:
-    """`services.Upstreams`: makes pools and closes them all at the end. One TLS context serves them all."""
+    """`services.Upstreams`: makes pools and closes them all at the end. One TLS context serves all that bring none."""
 
     def __init__(self) -> None:
         self._pools: list[Pool] = []
 
-    def open(self, base_url: str, allow_addresses: tuple[str, ...], timeouts: Mapping[str, float]) -> Pool:
+    def open(
+        self,
+        base_url: str,
+        allow_addresses: tuple[str, ...],
+        timeouts: Mapping[str, float],
+        tls: ssl.SSLContext | None = None,
+    ) -> Pool:
         """Raises `TargetError` for a base URL or network that is not acceptable."""
-        pool = Pool(parse_base_url(base_url), parse_networks(allow_addresses), timeouts)
+        pool = Pool(parse_base_url(base_url), parse_networks(allow_addresses), timeouts, tls)
         self._pools.append(pool)
         return pool
 

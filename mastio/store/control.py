@@ -79,7 +79,6 @@ permit (
     Action::"llm.chat",
     Action::"llm.responses",
     Action::"llm.embeddings",
-    Action::"llm.moderations",
     Action::"llm.models",
     Action::"llm.count_tokens"
   ],

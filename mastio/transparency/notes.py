@@ -28,6 +28,9 @@ from mastio.transparency.merkle import MAX_SIZE
 ED25519 = b"\x01"
 """Signature type of a log's key."""
 
+COSIGNATURE = b"\x04"
+"""Signature type of a witness's Ed25519 key (C2SP tlog-cosignature)."""
+
 MAX_NOTE = 64 * 1024
 MAX_SIGNATURES = 64
 _NAME = re.compile(r"[^\s+\x00-\x20\x7f]{1,255}")
@@ -126,17 +129,17 @@ class Checkpoint:
         return f"{self.origin}\n{self.size}\n{base64.b64encode(self.root).decode()}\n".encode()
 
 
-def parse_vkey(vkey: str) -> Verifier:
-    """A verifier from its vkey, which a newline may follow. Raises `NoteError`."""
+def parse_vkey(vkey: str, kind: bytes = ED25519) -> Verifier:
+    """A verifier of this kind from its vkey, which a newline may follow. Raises `NoteError`."""
     name, plus, rest = vkey.removesuffix("\n").partition("+")
     key_id, _, encoded = rest.partition("+")
     try:
         key = base64.b64decode(encoded, validate=True)
     except binascii.Error as error:
         raise NoteError("the key is not base64") from error
-    if not plus or not _NAME.fullmatch(name) or key[:1] != ED25519 or len(key) != 33:
-        raise NoteError("it is not a vkey of an Ed25519 key")
-    verifier = Verifier(name, key[1:])
+    if not plus or not _NAME.fullmatch(name) or key[:1] != kind or len(key) != 33:
+        raise NoteError(f"it is not a vkey of an Ed25519 key of type {kind.hex()}")
+    verifier = Verifier(name, key[1:], kind)
     if key_id != verifier.key_id.hex():
         raise NoteError("the key ID is not that of the key")
     return verifier

@@ -11,15 +11,15 @@ import importlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from mastio import __version__
 from mastio.errors import ConfigurationError, PluginError
 from mastio.exchange import Entry
 from mastio.hooks import Hooks, Plugin, PluginSettings
 from mastio.services import Services, Worker
-from mastio_audit.anchors import Anchors
-from mastio_audit.anchors.settings import AnchorSettings
+from mastio_audit.anchors import Anchors, cosigned_file
+from mastio_audit.anchors.settings import AnchorSettings, verify_quorum
 from mastio_audit.anchors.settings import verify_unique as verify_anchors
 from mastio_audit.chain import ChainError
 from mastio_audit.doors import ROUTES, Doors
@@ -36,15 +36,24 @@ class AuditSettings(PluginSettings):
     """`batch`: most entries in one commit. `queue`: most entries that may wait; more are refused as overloaded.
     `sinks`: files and syslog receivers that the log is carried to, tables `[[audit.sinks]]`: see operate/siem.md.
     `anchors`: where checkpoints are kept outside, tables `[[audit.anchors]]`: see operate/anchor-checkpoints.md.
+    `witness_quorum`: how many of the anchors that are witnesses have to sign a checkpoint; `witness_every`: how often
+    they are asked, seconds.
     """
 
     batch: int = Field(default=BATCH, ge=1, le=4096)
     queue: int = Field(default=QUEUE, ge=1)
     sinks: tuple[SinkSettings, ...] = ()
     anchors: tuple[AnchorSettings, ...] = ()
+    witness_quorum: int | None = None
+    witness_every: float = Field(default=60, ge=1, le=86_400)
 
     _unique_sinks = field_validator("sinks")(verify_unique)
     _unique_anchors = field_validator("anchors")(verify_anchors)
+
+    @model_validator(mode="after")
+    def _fits(self) -> AuditSettings:
+        verify_quorum(self.anchors, self.witness_quorum)
+        return self
 
 
 def owner(worker: Worker) -> str:
@@ -87,7 +96,7 @@ async def setup(settings: AuditSettings, services: Services) -> AsyncIterator[Ho
     worker = services.worker
 
     keys, history = LogKeys(services.trust_domain, services.directory), History(services.data)
-    anchors = Anchors(settings.anchors, services, keys)
+    anchors = Anchors(settings.anchors, services, keys, quorum=settings.witness_quorum, every=settings.witness_every)
 
     async def verify_history(reader: LogReader) -> None:
         await history.verify(reader)
@@ -104,7 +113,7 @@ async def setup(settings: AuditSettings, services: Services) -> AsyncIterator[Ho
         batch=settings.batch,
         queue=settings.queue,
     )
-    doors = Doors(open_reader(services), keys, services.now)
+    doors = Doors(open_reader(services), keys, services.now, cosigned_file(services.data))
 
     async def record(entry: Entry) -> int:
         try:
@@ -121,7 +130,7 @@ async def setup(settings: AuditSettings, services: Services) -> AsyncIterator[Ho
         async with (
             _publishing(services, keys, history, record),
             carry(settings.sinks, services, lambda: open_reader(services)),
-            anchors.keep(lambda: open_reader(services)),
+            anchors.keep(lambda: open_reader(services), record),
         ):
             yield Hooks(record=record, ready=ready, read=doors.read, dispatch=doors.dispatch)
     finally:

@@ -14,6 +14,7 @@ import functools
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeVar
 from urllib.parse import parse_qsl
 
@@ -44,6 +45,7 @@ T = TypeVar("T")
 
 ROUTES = (
     Route(f"{LOG}/checkpoint", ("GET",), _BOTH, "audit.checkpoint", "The log's signed checkpoint", recorded="refusals"),
+    Route(f"{LOG}/cosigned", ("GET",), _BOTH, "audit.checkpoint", "With witnesses' signatures", recorded="refusals"),
     Route(f"{LOG}/vkey", ("GET",), _BOTH, "audit.checkpoint", "The log's public key", recorded="refusals"),
     Route(f"{LOG}/tile/{{path...}}", ("GET",), _AUDITOR, "audit.tile", "Tiles of the tree", recorded="refusals"),
     Route("/v1/audit/entries", ("GET",), _BOTH, "audit.entries", "Entries, a line each"),
@@ -62,12 +64,14 @@ class Wanted:
 
 
 class Doors:
-    """The read and dispatch hooks of the routes above. `reader` is theirs alone."""
+    """The read and dispatch hooks of the routes above. `reader` is theirs alone. `cosigned`: the file of the newest
+    checkpoint that witnesses have signed, if there is one."""
 
-    def __init__(self, reader: LogReader, keys: LogKeys, now: Callable[[], float]) -> None:
+    def __init__(self, reader: LogReader, keys: LogKeys, now: Callable[[], float], cosigned: Path) -> None:
         self._reader = reader
         self._keys = keys
         self._now = now
+        self._cosigned = cosigned
         self._lock = asyncio.Lock()
         self._open = False
         self.read = {
@@ -91,7 +95,17 @@ class Doors:
     async def _checkpoint(self, recorded: Recorded) -> Reply:
         if recorded.message.plan == f"{LOG}/vkey":
             return _text(f"{self._keys.signers(self._now())[0].verifier}\n".encode())
+        if recorded.message.plan == f"{LOG}/cosigned":
+            return _text(await self._read_cosigned())
         return _text(self._sign(await self._head()))
+
+    async def _read_cosigned(self) -> bytes:
+        try:
+            return await asyncio.to_thread(self._cosigned.read_bytes)
+        except FileNotFoundError as error:
+            raise _nothing_there() from error
+        except OSError as error:
+            raise AuditError("The cosigned checkpoint cannot be read at present.") from error
 
     async def _tile(self, recorded: Recorded) -> Reply:
         tile = recorded.message.plan.tile

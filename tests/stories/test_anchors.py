@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
 import shutil
+import signal
+import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from mastio.transparency import notes
+from mastio_audit.anchors.cosignatures import find_cosigners
+from postgresql import create_database
+from witness import WitnessServer
 from world import NGINX, Appliance, open_appliance, wait_until
 
 WITHIN = 30.0
@@ -77,3 +85,157 @@ def test_an_anchor_that_is_away_holds_nobody_up(tmp_path: Path) -> None:
         wait_until(path.exists, WITHIN, "a checkpoint is anchored")
         wait_until(lambda: "the audit anchor outside takes checkpoints again" in appliance.log(), 5, "and it says so")
         assert appliance.log().count("takes no checkpoint") == 1
+
+
+# --- witnesses -------------------------------------------------------------------------------------------------------
+
+
+def witnessed(*witnesses: WitnessServer, quorum: int) -> str:
+    """Asked every second. First the keys of `[audit]`, which the tables of the anchors end."""
+    anchors = "".join(witness.settings(f"w{number}") for number, witness in enumerate(witnesses, 1))
+    return f"[audit]\nwitness_quorum = {quorum}\nwitness_every = 1\n{anchors}"
+
+
+def trust(appliance: Appliance, *witnesses: WitnessServer) -> None:
+    with appliance.admin() as admin:
+        vkey = admin.get("/v1/audit/log/vkey").text.strip()
+    for witness in witnesses:
+        witness.trust(vkey)
+
+
+def cosigned(appliance: Appliance, *witnesses: WitnessServer) -> tuple[int, set[str]]:
+    """Size and cosigners of what the appliance serves; 0 and nobody while there is nothing."""
+    with appliance.admin() as admin:
+        log = notes.parse_vkey(admin.get("/v1/audit/log/vkey").text)
+        answer = admin.get("/v1/audit/log/cosigned")
+    if answer.status_code == 404:
+        return 0, set()
+    assert answer.headers["content-type"] == "text/plain; charset=utf-8"
+    keys = [notes.parse_vkey(witness.vkey, notes.COSIGNATURE) for witness in witnesses]
+    return notes.open_checkpoint(answer.content, [log]).size, find_cosigners(answer.content, keys, time.time())
+
+
+def forks(appliance: Appliance) -> list[dict[str, Any]]:
+    return [entry["request"] for entry in appliance.entries() if entry["kind"] == "audit.fork"]
+
+
+def test_what_the_quorum_signed_is_served_and_a_dead_witness_is_asked_again() -> None:
+    with WitnessServer("witness.example/w1") as one, WitnessServer("witness.example/w2") as two:
+        names = {one.name, two.name}
+        with open_appliance(workers=2, stub=None, more=witnessed(one, two, quorum=2)) as (appliance, _):
+            alice = appliance.enroll("alice")
+            wait_until(lambda: any(reply[0] == 404 for reply in one.replies), WITHIN, "the log is unknown at first")
+            assert cosigned(appliance, one, two) == (0, set()) and appliance.is_ready()
+            trust(appliance, one, two)
+            size = grow(appliance)
+            wait_until(lambda: cosigned(appliance, one, two)[0] >= size, WITHIN, "both signed")
+            assert cosigned(appliance, one, two)[1] == names
+            with appliance.by_certificate(alice) as client:
+                assert client.get("/v1/audit/log/cosigned").status_code == 200
+            with appliance.client() as stranger:
+                assert stranger.get("/v1/audit/log/cosigned").status_code == 401
+            two.broken = (500, "text/plain", b"")
+            size = grow(appliance)
+            wait_until(lambda: one.latest["test.example/audit"][0] >= size, WITHIN, "one goes on")
+            failed = metrics(appliance)['mastio_audit_anchor_failures_total{anchor="w2"}']
+            assert failed >= 1 and appliance.is_ready()
+            assert cosigned(appliance, one, two)[1] == names, "what half of them signed is not served"
+            two.broken = None
+            wait_until(lambda: cosigned(appliance, one, two)[0] >= size, WITHIN, "both signed again")
+            found = metrics(appliance)
+            assert found['mastio_audit_anchor_size_entries{anchor="witnesses"}'] >= size
+            assert found['mastio_audit_fork{anchor="w1"}'] == 0 and forks(appliance) == []
+            known = len(one.requests)
+            appliance.kill_worker(0)
+            appliance.wait_ready()
+            wait_until(lambda: len(one.requests) > known, WITHIN, "it is asked after a kill")
+            assert not one.requests[known].startswith(b"old 0\n"), "what it has is remembered"
+            shutil.rmtree(appliance.data / "anchors")
+            appliance.stop()
+            appliance.start()
+            size = grow(appliance)
+            wait_until(lambda: cosigned(appliance, one, two)[0] >= size, WITHIN, "what was forgotten is asked for")
+            assert appliance.verify() == 0
+
+
+def test_a_witness_that_signs_wrongly_counts_for_nothing() -> None:
+    with contextlib.ExitStack() as stack:
+        one, liar = (stack.enter_context(WitnessServer(f"witness.example/w{n}")) for n in (1, 2))
+        appliance, _ = stack.enter_context(open_appliance(stub=None, more=witnessed(one, liar, quorum=1)))
+        trust(appliance, one)
+        liar.broken = (200, "text/plain", liar.line(bytes(76)))
+        size = grow(appliance)
+        wait_until(lambda: cosigned(appliance, one, liar)[0] >= size, WITHIN, "one signed")
+        assert cosigned(appliance, one, liar)[1] == {one.name}
+        with appliance.admin() as admin:
+            assert liar.name not in admin.get("/v1/audit/log/cosigned").text
+        wait_until(lambda: "the witness w2 does not sign" in appliance.log(), 5, "it is said")
+
+
+def copy_of(appliance: Appliance, folder: Path, more: str) -> Appliance:
+    """A second appliance with all that the first one has, at another port."""
+    fork = Appliance(folder, more=more)
+    for name in ("ca", "secrets", "db", "log", "anchors"):
+        shutil.copytree(appliance.data / name, fork.data / name)
+    return fork
+
+
+def test_a_fork_is_known_to_the_witness_and_raises_the_alarm_once(tmp_path: Path) -> None:
+    with WitnessServer() as witness:
+        more = witnessed(witness, quorum=1)
+        with open_appliance(stub=None, more=more) as (appliance, _):
+            trust(appliance, witness)
+            size = grow(appliance)
+            wait_until(lambda: cosigned(appliance, witness)[0] >= size, WITHIN, "the witness signed")
+            appliance.stop()
+            fork = copy_of(appliance, tmp_path / "fork", more)
+            appliance.start()
+            size = grow(appliance, 10)
+            wait_until(lambda: cosigned(appliance, witness)[0] >= size, WITHIN, "the witness follows the first")
+            appliance.stop()
+            try:
+                fork.start()
+                wait_until(lambda: forks(fork) != [], WITHIN, "the shorter copy is a fork")
+                grow(fork, 30)
+                wait_until(lambda: any(reply[0] == 422 for reply in witness.replies), WITHIN, "so is the longer one")
+                assert fork.is_ready() and metrics(fork)['mastio_audit_fork{anchor="w1"}'] == 1
+                assert witness.latest["test.example/audit"][0] >= size
+                fork.stop()
+                fork.start()
+                asked = len(witness.requests)
+                wait_until(lambda: len(witness.requests) > asked + 1, WITHIN, "it is asked again after a restart")
+                [alarm] = forks(fork)
+                assert alarm["witness"] == witness.vkey and alarm["anchor"] == "w1" and alarm["seen"] >= size
+                assert fork.log().count("ERROR") >= 1 and "FORK: the witness w1" in fork.log()
+                assert cosigned(fork, witness)[0] < size, "nothing of the fork is cosigned"
+                assert fork.verify() == 0, "the fork by itself is in order: only the witness knows"
+            finally:
+                fork.stop()
+            appliance.start()
+            more_size = grow(appliance)
+            wait_until(lambda: cosigned(appliance, witness)[0] >= more_size, WITHIN, "the first one goes on")
+            assert forks(appliance) == []
+
+
+def test_of_two_replicas_one_asks_and_both_serve(postgresql: str, tmp_path: Path) -> None:
+    url = create_database(postgresql)
+    with WitnessServer() as witness:
+        more = witnessed(witness, quorum=1)
+        with open_appliance(database=url, stub=None, more=more) as (first, _):
+            trust(first, witness)
+            second = Appliance(tmp_path / "second", database=url, more=more)
+            for name in ("ca", "secrets"):
+                shutil.copytree(first.data / name, second.data / name)
+            try:
+                second.start()
+                size = max(grow(first), grow(second))
+                for one in (first, second):
+                    wait_until(lambda one=one: cosigned(one, witness)[0] >= size, WITHIN, "it is served")
+                for name in ("supervisor", "worker-0"):
+                    os.kill(first.pid(name), signal.SIGKILL)
+                size = grow(second)
+                wait_until(lambda: cosigned(second, witness)[0] >= size, WITHIN, "the other took over")
+                assert {reply[0] for reply in witness.replies} <= {200, 404}, "they never met"
+                assert metrics(second)['mastio_audit_fork{anchor="w1"}'] == 0
+            finally:
+                second.stop()

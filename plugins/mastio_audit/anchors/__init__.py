@@ -6,37 +6,73 @@
 | `keeper.py` | when a place gets the newest checkpoint, and when again after a failure |
 | `place.py` | what a place must do, and what its errors mean |
 | `file.py` | an append-only file: against who puts an older copy of the data folder back |
+| `cosignatures.py` | what is said to a witness and what its answer means. Pure |
+| `witness.py`, `witnesses.py` | one witness, and the quorum of them: against two logs of one name |
+| `memory.py`, `postgres.py` | what an anchor remembers, and which of the appliances that share a log serves it |
 
 This module connects them. Every worker compares the log with the files when it starts, the first one hands over.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+import importlib
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
+from pathlib import Path
 
-from mastio.services import Services
+from mastio.errors import ConfigurationError
+from mastio.exchange import JSON, Entry
+from mastio.services import Services, Upstream
 from mastio_audit.anchors.figures import Figures
 from mastio_audit.anchors.file import FileAnchor
 from mastio_audit.anchors.keeper import Keeper
-from mastio_audit.anchors.settings import AnchorSettings
+from mastio_audit.anchors.memory import FileMemory, Memory
+from mastio_audit.anchors.settings import WITNESSES, AnchorSettings, FileAnchorSettings, WitnessSettings
+from mastio_audit.anchors.witness import Witness
+from mastio_audit.anchors.witnesses import Witnesses
+from mastio_audit.chain import Head
 from mastio_audit.keys import LogKeys
 from mastio_audit.outside import refuse_own
 from mastio_audit.published import sign_head
 from mastio_audit.store import LogReader
 
+TIMEOUTS = {"connect": 5.0, "read": 10.0, "total": 15.0}
+"""Seconds for one request to a service outside."""
+
+
+def cosigned_file(data: Path) -> Path:
+    """Where the newest checkpoint is that the quorum of witnesses has signed."""
+    return data / "log" / "cosigned"
+
 
 class Anchors:
-    """The anchors of the settings. Raises `ConfigurationError`."""
+    """The anchors of the settings. `quorum`: how many witnesses have to sign; `every`: seconds between two rounds of
+    them. Raises `ConfigurationError`."""
 
-    def __init__(self, settings: Sequence[AnchorSettings], services: Services, keys: LogKeys) -> None:
+    def __init__(
+        self,
+        settings: Sequence[AnchorSettings],
+        services: Services,
+        keys: LogKeys,
+        *,
+        quorum: int | None = None,
+        every: float = 60,
+    ) -> None:
         self._services = services
+        self._keys = keys
+        self._quorum = quorum
+        self._every = every
         self._verified = False
-        self._files: list[tuple[AnchorSettings, FileAnchor]] = []
+        self._files: list[tuple[FileAnchorSettings, FileAnchor]] = []
+        self._witnesses: list[tuple[WitnessSettings, Upstream]] = []
         for one in settings:
-            refuse_own(f"The audit anchor {one.name}", one.path, services.data)
-            place = FileAnchor(one.name, one.path, keys.origin, lambda head: sign_head(head, keys, services.now()))
-            self._files.append((one, place))
+            if isinstance(one, FileAnchorSettings):
+                refuse_own(f"The audit anchor {one.name}", one.path, services.data)
+                self._files.append((one, FileAnchor(one.name, one.path, keys.origin, self._sign)))
+            else:
+                upstream = services.upstreams.open(one.url, one.allow_addresses, TIMEOUTS, _tls(one.name, one.ca_file))
+                self._witnesses.append((one, upstream))
 
     async def verify(self, reader: LogReader) -> None:
         """That the log begins with what the files hold. Only at the start: a file that fails later holds nobody up.
@@ -49,13 +85,18 @@ class Anchors:
             self._verified = True
 
     @asynccontextmanager
-    async def keep(self, open_reader: Callable[[], LogReader]) -> AsyncIterator[None]:
+    async def keep(
+        self, open_reader: Callable[[], LogReader], record: Callable[[Entry], Awaitable[int]]
+    ) -> AsyncIterator[None]:
         """Hand checkpoints over while this is open; each place gets a reader of its own."""
         if self._services.worker.slot != 0:
             yield
             return
         figures, now = Figures(), self._services.now
         keepers = [Keeper(one.name, place, open_reader(), figures, now, one.every) for one, place in self._files]
+        if self._witnesses:
+            place = self._gather(open_reader(), record, figures)
+            keepers.append(Keeper(WITNESSES, place, open_reader(), figures, now, self._every))
         for keeper in keepers:
             keeper.start()
         try:
@@ -63,3 +104,47 @@ class Anchors:
         finally:
             for keeper in keepers:
                 await keeper.stop()
+
+    def _gather(self, reader: LogReader, record: Callable[[Entry], Awaitable[int]], figures: Figures) -> Witnesses:
+        services = self._services
+        memory = self._open_memory(WITNESSES)
+
+        async def write(kind: str, request: dict[str, JSON]) -> None:
+            await record(Entry(id=services.worker.incarnation, phase="event", kind=kind, request=request))
+
+        witnesses = []
+        for one, upstream in self._witnesses:
+            figures.begin(one.name, self._every, services.now())
+            witnesses.append(Witness(one.name, one.verifier, upstream, memory, write, figures, services.now))
+        assert self._quorum is not None  # the settings were verified
+        return Witnesses(
+            witnesses,
+            self._quorum,
+            *(self._keys.origin, cosigned_file(services.data), memory, reader, self._sign, figures, services.now),
+        )
+
+    def _open_memory(self, name: str) -> Memory:
+        if self._services.database_url.startswith("sqlite"):
+            return FileMemory(self._services.data / "anchors")
+        # As for the store: its driver would cost a worker on SQLite memory for nothing.
+        postgres = importlib.import_module("mastio_audit.anchors.postgres")
+        memory: Memory = postgres.TableMemory(self._services.database_url, name)
+        return memory
+
+    def _sign(self, head: Head) -> bytes:
+        return sign_head(head, self._keys, self._services.now())
+
+
+def _tls(name: str, ca_file: Path | None) -> ssl.SSLContext | None:
+    """Trust in these authorities alone. Raises `ConfigurationError`."""
+    if ca_file is None:
+        return None
+    try:
+        context = ssl.create_default_context(cafile=ca_file)
+    except OSError as error:  # ssl.SSLError is one
+        raise ConfigurationError(
+            f"The audit anchor {name} has a ca_file that cannot be used.",
+            "Name a PEM file that the appliance may read.",
+        ) from error
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    return context

@@ -7,6 +7,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge
 LAST = "mastio_audit_anchor_last_success_seconds"
 EVERY = "mastio_audit_anchor_every_seconds"
 SIZE = "mastio_audit_anchor_size_entries"
+FORKED = "mastio_audit_fork"
 FAILURES = "mastio_audit_anchor_failures"
 _LABELS = ("anchor",)
 
@@ -28,6 +29,10 @@ class Figures:
             SIZE, "Entries below the newest checkpoint that the anchor has.", _LABELS,
             registry=registry, multiprocess_mode="mostrecent",
         )  # fmt: skip
+        self._forked = Gauge(
+            FORKED, "1: this witness remembers another log than this one.", _LABELS,
+            registry=registry, multiprocess_mode="mostrecent",
+        )  # fmt: skip
         self._failures = Counter(FAILURES, "Checkpoints that were not taken.", _LABELS, registry=registry)
 
     def begin(self, anchor: str, every: float, now: float) -> None:
@@ -43,3 +48,11 @@ class Figures:
         """At `now`, Unix seconds, the anchor had the checkpoint of `size` entries."""
         self._size.labels(anchor).set(size)
         self._last.labels(anchor).set(now)
+
+    def left(self, anchor: str, now: float) -> None:
+        """At `now`, Unix seconds, another process serves the anchor: there is nothing to wait for here."""
+        self._last.labels(anchor).set(now)
+
+    def forked(self, anchor: str, is_forked: bool) -> None:
+        """Whether the witness remembers another log."""
+        self._forked.labels(anchor).set(is_forked)

@@ -64,8 +64,8 @@ class FileCursor:
             raise StoreError("its cursor cannot be read") from error
         if not (text.isdecimal() and len(text) < 19):
             raise ConfigurationError(
-                f"The cursor of the audit sink {self._file.name} is not a number.",
-                "Write the index of the next entry into its file in sinks/, or remove the file to begin anew.",
+                f"The file {self._file.parent.name}/{self._file.name} of the audit log is not a number.",
+                "Write the index of the next entry into it, or remove it to begin anew.",
             )
         return int(text)
 

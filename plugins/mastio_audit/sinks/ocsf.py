@@ -21,7 +21,7 @@ VERSION = "1.3.0"
 API_ACTIVITY, AUTHENTICATION, LIFECYCLE = 6003, 3002, 6002
 OTHER = 99
 
-_OWN = ("appliance.start", "audit.resumed", "audit.key", UNREADABLE)
+_OWN = ("appliance.start", "audit.resumed", "audit.key", "audit.fork", UNREADABLE)
 _METHODS = {"GET": (2, "Read"), "HEAD": (2, "Read"), "PUT": (3, "Update"), "PATCH": (3, "Update"),
             "DELETE": (4, "Delete")}  # fmt: skip
 _STATUS = {"ok": (1, "Success"), "unknown": (0, "Unknown"), "refused": (2, "Failure"), "failed": (2, "Failure")}

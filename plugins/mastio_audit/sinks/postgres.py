@@ -33,6 +33,11 @@ _FAILURES = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClie
 class TableCursor:
     """A row of `audit_cursors`. See `Cursor`."""
 
+    tables: tuple[str, ...] = (
+        "CREATE TABLE IF NOT EXISTS audit_cursors (name text PRIMARY KEY, next bigint NOT NULL)",
+    )
+    """What there has to be in the database."""
+
     def __init__(self, url: str, name: str) -> None:
         self._dsn = dsn(url)
         self._name = name
@@ -71,9 +76,8 @@ class TableCursor:
             )
             async with self._connection.transaction():
                 await self._connection.execute("SELECT pg_advisory_xact_lock($1)", _SCHEMA_LOCK)
-                await self._connection.execute(
-                    "CREATE TABLE IF NOT EXISTS audit_cursors (name text PRIMARY KEY, next bigint NOT NULL)"
-                )
+                for table in self.tables:
+                    await self._connection.execute(table)
                 if await self._connection.fetchval("SELECT current_setting('synchronous_commit')") == "off":
                     await self._connection.execute("SET synchronous_commit = on")
         except (ValueError, OverflowError) as error:

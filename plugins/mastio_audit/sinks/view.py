@@ -53,7 +53,7 @@ _BY_STATUS = {
     "unknown": Weight.WARNING,
 }
 _GRAVE_REFUSALS = (401, 403, 422)
-_BY_KIND = {UNREADABLE: Weight.CRITICAL, "audit.resumed": Weight.WARNING}
+_BY_KIND = {UNREADABLE: Weight.CRITICAL, "audit.fork": Weight.CRITICAL, "audit.resumed": Weight.WARNING}
 
 
 @dataclass(frozen=True, slots=True)

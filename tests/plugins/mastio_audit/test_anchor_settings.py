@@ -10,10 +10,16 @@ import pytest
 from pydantic import ValidationError
 
 from mastio.errors import ConfigurationError
+from mastio.transparency.notes import COSIGNATURE, Verifier
+from mastio.upstream import Pools
 from mastio_audit import AuditSettings
 from mastio_audit.anchors import Anchors
 
 FILE = {"name": "a", "kind": "file", "path": "/mnt/anchor"}
+
+VKEY = str(Verifier("witness.example/w1", bytes(32), COSIGNATURE))
+OTHER = str(Verifier("witness.example/w2", bytes([1]) * 32, COSIGNATURE))
+WITNESS = {"name": "w", "kind": "witness", "url": "https://witness.example/prefix", "vkey": VKEY}
 
 
 def read(*anchors: dict[str, Any], **more: Any) -> AuditSettings:
@@ -36,6 +42,15 @@ def test_what_is_right_is_taken() -> None:
         ([FILE | {"kind": "carrier-pigeon"}], "anchors.0"),
         ([FILE, FILE | {"path": "/mnt/b"}], "a name of its own"),
         ([FILE, FILE | {"name": "b"}], "a file of its own"),
+        ([FILE | {"name": "witnesses"}], "a name of its own"),
+        ([WITNESS], "witness_quorum must say"),
+        ([WITNESS | {"vkey": str(Verifier("log.example", bytes(32)))}], "of type 04"),
+        ([WITNESS | {"vkey": VKEY.replace("+490ca8b1", "+00000000")}], "key ID"),
+        ([WITNESS | {"vkey": "words"}], "vkey"),
+        ([WITNESS | {"url": "ftp://witness.example"}], "https://"),
+        ([WITNESS | {"url": "https://me:secret@witness.example"}], "must not have a user"),
+        ([WITNESS | {"allow_addresses": ["everywhere"]}], "CIDR"),
+        ([WITNESS, WITNESS | {"name": "v"}], "a key and a key name"),
     ],
 )
 def test_what_is_wrong_is_named(wrong: list[dict[str, Any]], said: str) -> None:
@@ -43,10 +58,30 @@ def test_what_is_wrong_is_named(wrong: list[dict[str, Any]], said: str) -> None:
         read(*wrong)
 
 
+@pytest.mark.parametrize("quorum", [0, -1, 3])
+def test_a_quorum_is_one_of_the_witnesses_at_least_and_all_at_most(quorum: int) -> None:
+    both = (WITNESS, WITNESS | {"name": "v", "vkey": OTHER})
+    for right in (1, 2):
+        assert read(*both, witness_quorum=right).witness_quorum == right
+    with pytest.raises(ValidationError, match="1 to 2"):
+        read(*both, witness_quorum=quorum)
+    with pytest.raises(ValidationError, match="no anchor of kind witness"):
+        read(FILE, witness_quorum=1)
+
+
 def make(settings: AuditSettings, data: Path) -> Anchors:
-    services: Any = SimpleNamespace(data=data)
+    services: Any = SimpleNamespace(data=data, upstreams=Pools())
     keys: Any = SimpleNamespace(origin="test.example/audit")
     return Anchors(settings.anchors, services, keys)
+
+
+def test_a_ca_file_is_one(tmp_path: Path) -> None:
+    for content in (None, b"", b"words"):
+        file = tmp_path / "ca.pem"
+        if content is not None:
+            file.write_bytes(content)
+        with pytest.raises(ConfigurationError, match="ca_file"):
+            make(read(WITNESS | {"ca_file": str(file)}, witness_quorum=1), tmp_path)
 
 
 def test_no_anchor_is_in_what_it_is_to_guard(tmp_path: Path) -> None:

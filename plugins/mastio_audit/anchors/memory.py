@@ -1,0 +1,55 @@
+"""What an anchor has to remember, and which process it belongs to, of those that share the log."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Protocol
+
+from mastio_audit.sinks.cursor import FileCursor
+
+
+class Memory(Protocol):
+    """Calls may overlap. Each but `close` raises `StoreError`; what was told is durable when they return."""
+
+    async def open(self) -> bool:
+        """True: this process serves the anchor, and nobody else does while the memory is open."""
+
+    async def recall(self, key: str) -> int | None:
+        """The number under `key`; None: there is none."""
+
+    async def remember(self, key: str, number: int) -> None:
+        """Only while `open` gave True."""
+
+    async def publish(self, note: bytes) -> None:
+        """Show the others what this process got. Only while `open` gave True."""
+
+    async def published(self) -> bytes | None:
+        """What another one got."""
+
+    async def close(self) -> None:
+        """Give the anchor up. Never raises; `open` may follow."""
+
+
+class FileMemory:
+    """Files with one number each, for a log that one appliance has."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    async def open(self) -> bool:
+        return True
+
+    async def recall(self, key: str) -> int | None:
+        return await FileCursor(self._folder / key).read()
+
+    async def remember(self, key: str, number: int) -> None:
+        await FileCursor(self._folder / key).move(number)
+
+    async def publish(self, note: bytes) -> None:
+        """There are no others."""
+
+    async def published(self) -> bytes | None:
+        return None
+
+    async def close(self) -> None:
+        """Nothing is held."""
