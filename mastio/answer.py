@@ -61,11 +61,12 @@ class Answer:
             status = "ok" if reply.status < 400 else "failed"
             await self._record({"status": status}, self._describe(reply, len(reply.body), digest))
             await send_response(self._send, reply.status, self._headers(reply), reply.body)
+            self._count(reply.status, "ok")
         else:
-            await self._stream(reply, reply.body)
-        self._count(reply.status, "ok")
+            self._count(reply.status, await self._stream(reply, reply.body))
 
-    async def _stream(self, reply: Reply, windows: AsyncIterator[Window]) -> None:
+    async def _stream(self, reply: Reply, windows: AsyncIterator[Window]) -> str:
+        """What became of it, as a word for the metrics."""
         digest = hmac.new(self._digest_key, digestmod=hashlib.sha256)
         size = 0
         try:
@@ -74,14 +75,15 @@ class Answer:
                 digest.update(data)
                 size += len(data)
                 if window.last:
-                    await self._record({"status": "ok"}, self._describe(reply, size, digest.hexdigest()))
+                    await self._record(_describe_end(window), self._describe(reply, size, digest.hexdigest()))
                 await self._start(reply)
                 await send_body(self._send, data, more=not window.last)
                 if window.last:
-                    return
+                    return window.failure or "ok"
             await self._record({"status": "ok"}, self._describe(reply, size, digest.hexdigest()))
             await self._start(reply)
             await send_body(self._send, b"")
+            return "ok"
         finally:
             await reply.close()
 
@@ -102,8 +104,10 @@ class Answer:
         self._count(status, error.code)
         if not self._started:
             await send_response(self._send, status, [*headers, *self._own_headers()], body)
+        elif self._reply is not None and (encode := self._reply.encode_break) is not None:
+            await send_body(self._send, encode(error))
         elif self._reply is not None and _is_event_stream(self._reply):
-            await send_body(self._send, error_event(self._recorded.head.route.dialect, error))
+            await send_body(self._send, error_event(self._recorded.head.dialect, error, self._recorded.head.id))
 
     async def abandon(self) -> None:
         """The client has gone: the outcome says so."""
@@ -163,6 +167,10 @@ class Answer:
 
     def _count(self, status: int, code: str) -> None:
         self._stages.count(self._recorded, status, code, perf_counter() - self._timings.started)
+
+
+def _describe_end(window: Window) -> dict[str, Any]:
+    return {"status": "ok"} if window.failure is None else {"status": "failed", "code": window.failure}
 
 
 def _is_event_stream(reply: Reply) -> bool:

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 from mastio.errors import BadRequest, MastioError
 from mastio.exchange import Route
-from mastio.problem import encode_oauth, encode_openai, encode_problem
+from mastio.problem import encode_anthropic, encode_gemini, encode_oauth, encode_openai, encode_problem
 from mastio.routes import path_pattern
 from mastio.settings import Settings
 from mastio.target import parse_base_url
@@ -176,6 +176,14 @@ def _encode_openai(error: MastioError) -> str:
     return encode_openai(error).decode()
 
 
+def _encode_anthropic(error: MastioError) -> str:
+    return encode_anthropic(error, "").decode()
+
+
+def _encode_gemini(error: MastioError) -> str:
+    return encode_gemini(error).decode()
+
+
 def _encode_oauth(error: MastioError) -> str:
     return encode_oauth(error)[1].decode()
 
@@ -183,6 +191,8 @@ def _encode_oauth(error: MastioError) -> str:
 DIALECTS: dict[str, tuple[str, Callable[[MastioError], str]]] = {
     "problem": ("application/problem+json", _encode_problem),
     "openai": ("application/json", _encode_openai),
+    "anthropic": ("application/json", _encode_anthropic),
+    "gemini": ("application/json", _encode_gemini),
     "oauth": ("application/json", _encode_oauth),
 }
 

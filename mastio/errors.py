@@ -49,6 +49,9 @@ CODES: dict[str, Code] = {
     "headers_too_large": Code(431, "Send fewer or shorter headers."),
     "invalid_body": Code(422, "Correct the named member; unknown members are refused."),
     "model_not_found": Code(404, "Name a model of a configured provider: see GET /v1/models."),
+    "not_translatable": Code(
+        400, "Use the API of the provider's own kind, or a model of a provider that speaks this one."
+    ),
     # who is calling
     "missing_credential": Code(
         401, "Present a client certificate, a bound token with its proof, or a key that you were given."

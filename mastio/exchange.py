@@ -11,10 +11,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from mastio.errors import BadRequest
+from mastio.errors import BadRequest, MastioError
 
 Role = Literal["agent", "auditor", "operator", "admin"]
-Dialect = Literal["openai", "problem", "oauth"]
+Dialect = Literal["openai", "anthropic", "gemini", "problem", "oauth"]
 Phase = Literal["intent", "outcome", "event"]
 JSON = Any  # a value that JSON can express
 
@@ -29,9 +29,11 @@ class Route:
     `path` has `{name}` segments, `{name...}` as last segment takes the rest. `requires` lists the roles of which one
     is needed (`OPEN`: none). `kind` is the action kind, which exactly one plugin dispatches. `recorded`: "all" writes
     intent and outcome, "refusals" one event for each refusal, "none" nothing (probes and public documents).
-    `limit` bounds the body in bytes. `streams`: the reply may come in pieces, so the edge must not buffer it.
+    `limit` bounds the body in bytes. `streams`: the reply may come in pieces, so the edge must not buffer it, or take
+    long, so it ends when the client hangs up.
     `credential_in_body`: the body is read before authentication because it may carry the credential (RFC 7521 §4.2);
-    keep `limit` small there, since strangers reach it.
+    keep `limit` small there, since strangers reach it. `other_dialect`: a header's name, and the dialect of the callers
+    who send it, where two dialects share a path.
     """
 
     path: str
@@ -44,6 +46,7 @@ class Route:
     limit: int = 64 * 1024
     streams: bool = False
     credential_in_body: bool = False
+    other_dialect: tuple[bytes, Dialect] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +77,14 @@ class RequestHead:
         if len(values) > 1:
             raise BadRequest(f"The header {name.decode('latin-1')} may appear only once.")
         return values[0] if values else None
+
+    @property
+    def dialect(self) -> Dialect:
+        """What the caller speaks, and is answered in."""
+        other = self.route.other_dialect
+        if other is not None and any(name == other[0] for name, _ in self.headers):
+            return other[1]
+        return self.route.dialect
 
 
 # --- credentials: what the authenticate hooks return ---------------------------------------------------------------
@@ -351,11 +362,13 @@ class Window:
     """A piece of a streamed reply that is inspected and released as one.
 
     `last` marks the piece after which the caller holds a complete answer: it is released only when the outcome is
-    durable. A stream that never marks one has its end withheld instead.
+    durable. A stream that never marks one has its end withheld instead. `failure`: the error code of a stream that ends
+    here because the upstream itself said, in these bytes, that it cannot go on.
     """
 
     data: bytes
     last: bool = False
+    failure: str | None = None
 
 
 async def _nothing() -> None:
@@ -367,6 +380,8 @@ class Reply:
     """What dispatch gives back. `facts` and `usage` go to the outcome entry; a stream fills them before its end.
 
     `close` releases the upstream of a streamed body; it is called exactly once, also when the client hangs up.
+    `encode_break` writes the last bytes of a stream that cannot go on; None: the event of the caller's dialect where
+    the reply is one of server-sent events, and nothing otherwise.
     """
 
     status: int
@@ -375,6 +390,7 @@ class Reply:
     facts: dict[str, JSON] = field(default_factory=dict)
     usage: dict[str, int] | None = None
     close: Callable[[], Awaitable[None]] = _nothing
+    encode_break: Callable[[MastioError], bytes] | None = None
 
 
 # --- the record ------------------------------------------------------------------------------------------------------

@@ -336,14 +336,14 @@ class Pipeline:
             if isinstance(verdict, Block):
                 raise Blocked(verdict.message)
             if isinstance(verdict, Redact):
-                window = Window(verdict.replacement, window.last)
+                window = Window(verdict.replacement, window.last, window.failure)
         return window.data
 
     def annotate(self, recorded: Recorded, reply: Reply) -> RawHeaders:
         return [pair for annotate in self._annotators for pair in _raw(annotate(recorded, reply))]
 
     def refusal(self, recorded: Recorded, error: MastioError) -> tuple[int, RawHeaders, bytes]:
-        status, headers, body = render(recorded.head.route.dialect, error, recorded.head.id)
+        status, headers, body = render(recorded.head.dialect, error, recorded.head.id)
         return status, [*headers, *self._challenge(recorded.head, error)], body
 
     def count(self, recorded: Recorded, status: int, code: str, seconds: float) -> None:
@@ -359,7 +359,7 @@ class Pipeline:
                 await self._record(self._describe_refusal(progress, error))
             except AuditError as failure:
                 error = failure
-        status, headers, body = render(head.route.dialect, error, head.id)
+        status, headers, body = render(head.dialect, error, head.id)
         headers.append((b"x-request-id", head.id.encode("ascii")))
         headers.extend(self._challenge(head, error))
         self._telemetry.count(head.route.kind, status, error.code, perf_counter() - progress.started)

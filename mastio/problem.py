@@ -22,6 +22,25 @@ _OPENAI_TYPES = {
     422: "invalid_request_error",
     429: "rate_limit_error",
 }
+_ANTHROPIC_TYPES = {
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    413: "request_too_large",
+    429: "rate_limit_error",
+    503: "overloaded_error",
+    504: "timeout_error",
+}
+_GEMINI_STATUSES = {
+    401: "UNAUTHENTICATED",
+    403: "PERMISSION_DENIED",
+    404: "NOT_FOUND",
+    429: "RESOURCE_EXHAUSTED",
+    500: "INTERNAL",
+    502: "UNAVAILABLE",
+    503: "UNAVAILABLE",
+    504: "DEADLINE_EXCEEDED",
+}
 _OAUTH_CODES = frozenset(
     {
         "invalid_request", "invalid_client", "unsupported_grant_type", "invalid_scope",
@@ -36,6 +55,10 @@ def render(dialect: Dialect, error: MastioError, request_id: str) -> tuple[int, 
     match dialect:
         case "openai":
             body = encode_openai(error)
+        case "anthropic":
+            body = encode_anthropic(error, request_id)
+        case "gemini":
+            body = encode_gemini(error)
         case "oauth":
             status, body = encode_oauth(error)
         case "problem":
@@ -67,6 +90,23 @@ def encode_openai(error: MastioError) -> bytes:
     return orjson.dumps({"error": {"message": message, "type": kind, "param": None, "code": error.code}})
 
 
+def encode_anthropic(error: MastioError, request_id: str) -> bytes:
+    """The Anthropic error object. It has no place for our code, which therefore ends the message."""
+    kind = _ANTHROPIC_TYPES.get(error.status, "api_error" if error.status >= 500 else "invalid_request_error")
+    said = {"type": kind, "message": _with_code(error)}
+    return orjson.dumps({"type": "error", "error": said, "request_id": request_id or None})
+
+
+def encode_gemini(error: MastioError) -> bytes:
+    """The error object of Google's APIs. Here too our code ends the message."""
+    status = _GEMINI_STATUSES.get(error.status, "INTERNAL" if error.status >= 500 else "INVALID_ARGUMENT")
+    return orjson.dumps({"error": {"code": error.status, "message": _with_code(error), "status": status}})
+
+
+def _with_code(error: MastioError) -> str:
+    return f"{error.message} {error.hint} ({error.code})"
+
+
 def encode_oauth(error: MastioError) -> tuple[int, bytes]:
     """RFC 6749 §5.2: 401 only for a client that is not who it says; RFC 9449 §8: proof errors are 400."""
     code, status = error.code, error.status
@@ -84,8 +124,14 @@ def encode_oauth(error: MastioError) -> tuple[int, bytes]:
     return status, orjson.dumps({"error": code, "error_description": f"{error.message} {error.hint}"})
 
 
-def error_event(dialect: Dialect, error: MastioError) -> bytes:
+def error_event(dialect: Dialect, error: MastioError, request_id: str) -> bytes:
     """The server-sent event that ends a stream which cannot go on."""
-    if dialect == "openai":
-        return b"data: " + encode_openai(error) + b"\n\n"
-    return b"event: error\ndata: " + encode_problem(error, "") + b"\n\n"
+    match dialect:
+        case "openai":
+            return b"data: " + encode_openai(error) + b"\n\n"
+        case "gemini":
+            return b"data: " + encode_gemini(error) + b"\r\n\r\n"
+        case "anthropic":
+            return b"event: error\ndata: " + encode_anthropic(error, request_id) + b"\n\n"
+        case _:
+            return b"event: error\ndata: " + encode_problem(error, request_id) + b"\n\n"

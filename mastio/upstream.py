@@ -26,6 +26,9 @@ RESOLVE_EVERY = 30
 
 RESOLVE_WITHIN = 5.0
 KEEP_ALIVE = 60.0
+MAX_URLS = 1024
+"""Parsed URLs that one pool keeps."""
+
 DEFAULT_TIMEOUTS: Mapping[str, float] = {"connect": 10.0, "read": 300.0, "total": 900.0}
 
 
@@ -170,6 +173,8 @@ class Pool:
             self._session = self._open()
         url = self._urls.get(path)
         if url is None:
+            if len(self._urls) >= MAX_URLS:  # a path may have a model's name in it, which callers choose
+                self._urls.clear()
             url = self._urls[path] = URL(self._base + path, encoded=True)
         return await self._session.request(method, url, data=body or None, headers=headers, allow_redirects=False)
 

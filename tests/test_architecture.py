@@ -13,7 +13,7 @@ CORE = sorted((ROOT / "mastio").rglob("*.py"))
 PLUGINS = sorted((ROOT / "plugins").rglob("*.py"))
 
 PLUGIN_MAY = {
-    "mastio", "mastio.errors", "mastio.exchange", "mastio.hooks", "mastio.jose", "mastio.presented",
+    "mastio", "mastio.errors", "mastio.exchange", "mastio.hooks", "mastio.jose", "mastio.presented", "mastio.problem",
     "mastio.rotation", "mastio.services", "mastio.strictjson", "mastio.target", "mastio.store.base",
     "mastio.pki.certificates", "mastio.pki.files", "mastio.transparency", "mastio.transparency.merkle",
     "mastio.transparency.notes",
@@ -25,7 +25,9 @@ PURE = [
     "mastio/strictjson.py", "mastio/target.py", "mastio/problem.py", "mastio/presented.py", "mastio/restriction.py",
     "mastio/rotation.py", "mastio/routes.py", "mastio/pki/certificates.py", "mastio/pki/est.py",
     "plugins/mastio_dpop/proof.py", "plugins/mastio_token/access.py", "plugins/mastio_policy/rules.py",
-    "plugins/mastio_llm/sse.py", "plugins/mastio_audit/chain.py", "mastio/transparency/merkle.py",
+    "plugins/mastio_llm/sse.py", "plugins/mastio_llm/jsonarray.py", "plugins/mastio_llm/dialects/operation.py",
+    "plugins/mastio_llm/dialects/openai.py", "plugins/mastio_llm/dialects/anthropic.py",
+    "plugins/mastio_llm/dialects/gemini.py", "plugins/mastio_audit/chain.py", "mastio/transparency/merkle.py",
     "mastio/transparency/notes.py", "plugins/mastio_audit/sinks/view.py", "plugins/mastio_audit/sinks/rfc5424.py",
     "plugins/mastio_audit/sinks/cef.py", "plugins/mastio_audit/sinks/ocsf.py",
     "plugins/mastio_audit/anchors/cosignatures.py",
@@ -44,7 +46,7 @@ EFFECTS = {
     "httpx",
 }
 
-BROAD = {"mastio/pipeline.py": 2, "plugins/mastio_llm/chat.py": 1}
+BROAD = {"mastio/pipeline.py": 2, "plugins/mastio_llm/calls.py": 1}
 """How many broad excepts: the pipeline's outer boundary and plugin call; closing an upstream before re-raising."""
 
 ROOTS = {"mastio.app", "mastio.worker", "mastio.prepare", "mastio.native", "mastio.compose", "mastio.demo"}

@@ -41,7 +41,7 @@ def test_the_edge_speaks_the_vocabulary() -> None:
 
 def test_streams_are_not_buffered() -> None:
     blocks = re.findall(r"^location .*?^\}", render_locations(PLAN.routes), re.MULTILINE | re.DOTALL)
-    unbuffered = {block.split()[2] for block in blocks if "proxy_buffering off" in block}
+    unbuffered = locations("\n".join(block for block in blocks if "proxy_buffering off" in block))
     assert unbuffered == {route.path for route in PLAN.routes if route.streams}
 
 

@@ -66,6 +66,10 @@ class Stub:
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}/v1"
 
+    @property
+    def gemini_url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/v1beta"
+
     def journal(self) -> list[dict[str, Any]]:
         if not self.journal_file.exists():
             return []
@@ -176,11 +180,11 @@ class Appliance:
         enroll(Wish(self.base_url, ca, name, token=self.enrollment_token(name)), folder, lambda text: None)
         return Identity.load(folder)
 
-    def add_provider(self, stub: Stub, name: str = "stub") -> None:
+    def add_provider(self, stub: Stub, name: str = "stub", kind: str = "openai") -> None:
         body = {
             "name": name,
-            "kind": "openai",
-            "base_url": stub.url,
+            "kind": kind,
+            "base_url": stub.gemini_url if kind == "gemini" else stub.url,
             "allow_addresses": ["127.0.0.1/32"],
             "api_key": "sk-stub-secret",
         }

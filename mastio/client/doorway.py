@@ -125,23 +125,25 @@ def build_head(method: str, target: bytes, lines: Iterable[tuple[bytes, bytes]])
 
 # --- errors in the caller's dialect -----------------------------------------------------------------------------------
 
-_KINDS: Mapping[int, tuple[str, str]] = {
-    400: ("invalid_request_error", "invalid_request_error"),
-    401: ("authentication_error", "authentication_error"),
-    403: ("permission_error", "permission_error"),
-    502: ("server_error", "api_error"),
+_KINDS: Mapping[int, tuple[str, str, str]] = {
+    400: ("invalid_request_error", "invalid_request_error", "INVALID_ARGUMENT"),
+    401: ("authentication_error", "authentication_error", "UNAUTHENTICATED"),
+    403: ("permission_error", "permission_error", "PERMISSION_DENIED"),
+    502: ("server_error", "api_error", "UNAVAILABLE"),
 }
-"""By status: OpenAI's word and Anthropic's."""
+"""By status: OpenAI's word, Anthropic's and Google's."""
 
 
 def encode_error(path: bytes, code: str, message: str) -> tuple[int, bytes]:
     """Status and JSON body of a refusal by the shim itself, as the SDK that uses this path understands it."""
     meaning = CODES[code]
-    openai, anthropic = _KINDS[meaning.status]
+    openai, anthropic, gemini = _KINDS[meaning.status]
     text = f"{message} {meaning.hint}"
     document: dict[str, Any]
     if path.startswith(b"/v1/messages"):
         document = {"type": "error", "error": {"type": anthropic, "message": text}, "request_id": None}
+    elif path.startswith((b"/v1beta/", b"/v1/models/")):
+        document = {"error": {"code": meaning.status, "message": text, "status": gemini}}
     else:
         document = {"error": {"message": text, "type": openai, "param": None, "code": code}}
     return meaning.status, orjson.dumps(document)

@@ -5,23 +5,23 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Annotated, Any, Generic, Literal, Self, TypeVar
+from typing import Annotated, Any, Generic, Literal, Self, TypeVar, get_args
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
 
 from mastio.control.cedar import MAX_CHARACTERS, verify_cedar
 from mastio.pki.certificates import NAME_RULE, is_agent_name
 from mastio.pki.csr import MAX_BYTES
-from mastio.store.base import AdminRole, HoldStatus
+from mastio.store.base import AdminRole, HoldStatus, ProviderKind
 from mastio.target import TargetError, parse_base_url, parse_networks
 
 T = TypeVar("T")
 
 DAY = 86_400
-KINDS = ("openai",)
+KINDS = get_args(ProviderKind)
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?(Z|[+-]\d\d:\d\d)", re.ASCII)
 MAX_LIFE = 3650 * DAY
-PLANNED_KINDS = ("anthropic", "gemini", "azure", "bedrock", "vertex", "ollama")
+PLANNED_KINDS = ("bedrock", "vertex")
 
 
 def encode_time(seconds: float) -> datetime:
@@ -51,7 +51,7 @@ def _networks(texts: list[str]) -> list[str]:
     return texts
 
 
-def _kind(kind: str) -> str:
+def _kind(kind: object) -> object:
     if kind in PLANNED_KINDS:
         raise ValueError(f"kind {kind} is not available in this version")
     if kind not in KINDS:
@@ -115,7 +115,7 @@ ModelName = Annotated[str, StringConstraints(min_length=1, max_length=200), Afte
 Secret = Annotated[str, StringConstraints(pattern=r"^[\x21-\x7e]{1,8192}$")]
 BaseUrl = Annotated[str, StringConstraints(min_length=1, max_length=2000), AfterValidator(_base_url)]
 Networks = Annotated[list[str], Field(max_length=100), AfterValidator(_networks)]
-Kind = Annotated[str, AfterValidator(_kind)]
+Kind = Annotated[ProviderKind, BeforeValidator(_kind)]
 Cedar = Annotated[str, StringConstraints(min_length=1, max_length=MAX_CHARACTERS), AfterValidator(_cedar)]
 Attributes = Annotated[dict[str, Any], Field(max_length=100), AfterValidator(_attributes)]
 Label = Annotated[str, StringConstraints(min_length=1, max_length=100), AfterValidator(_one_line)]

@@ -65,7 +65,7 @@ class ProvidersRouter:
         self._verify_secret_file(body.api_key_file)
         return ProviderRow(
             name=name,
-            kind="openai",
+            kind=body.kind,
             base_url=body.base_url,
             api_key=body.api_key,
             models=tuple(body.models),
@@ -91,6 +91,8 @@ def changed_provider(row: ProviderRow, body: ProviderPatch) -> ProviderRow:
     Raises `BadRequest` (invalid_body).
     """
     changes: dict[str, Any] = {}
+    if body.kind is not None:
+        changes["kind"] = body.kind
     if body.base_url is not None:
         changes["base_url"] = body.base_url
     if body.models is not None:

@@ -56,12 +56,16 @@ class Admin:
     created_by: str | None = None
 
 
+ProviderKind = Literal["openai", "anthropic", "gemini", "azure", "ollama"]
+"""Which API a provider speaks, and how it wants its key."""
+
+
 @dataclass(frozen=True, slots=True)
 class ProviderRow:
     """An upstream LLM provider. `api_key` is in the clear here, in memory only; the table holds it sealed."""
 
     name: str
-    kind: Literal["openai"]
+    kind: ProviderKind
     base_url: str
     api_key: str | None = None
     models: tuple[str, ...] = ("*",)

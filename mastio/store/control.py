@@ -79,6 +79,7 @@ permit (
     Action::"llm.chat",
     Action::"llm.responses",
     Action::"llm.embeddings",
+    Action::"llm.moderations",
     Action::"llm.models",
     Action::"llm.count_tokens"
   ],

@@ -1,4 +1,4 @@
-"""Dispatches LLM calls to the configured providers: chat completions and the list of models, OpenAI dialect.
+"""Dispatches LLM calls to the configured providers, in the dialects of OpenAI, Anthropic and Gemini.
 
 Providers come from the settings (section `llm`) and from `/v1/admin/providers`; of two with one name the latter counts.
 """
@@ -16,27 +16,46 @@ from mastio.errors import ConfigurationError
 from mastio.exchange import Role, Route
 from mastio.hooks import Hooks, Plugin, PluginSettings
 from mastio.services import Services
-from mastio.store.base import ProviderRow
+from mastio.store.base import ProviderKind, ProviderRow
 from mastio.target import parse_base_url, parse_networks
-from mastio_llm.chat import Chat
+from mastio_llm.calls import Calls
+from mastio_llm.dialects import OPERATIONS
 from mastio_llm.models import Models
 from mastio_llm.registry import Registry
 
 AGENT: frozenset[Role] = frozenset({"agent"})
 MAX_BODY = 10 * 1024 * 1024
 
+
+def _call(path: str, summary: str) -> Route:
+    """The edge buffers none of them: a hang-up ends the call upstream, whether it streams or not."""
+    operation = OPERATIONS[path]
+    return Route(
+        path, ("POST",), AGENT, operation.kind, summary, dialect=operation.dialect, limit=MAX_BODY, streams=True
+    )
+
+
 ROUTES = (
+    _call("/v1/chat/completions", "Chat completion (OpenAI)"),
+    _call("/v1/responses", "Response (OpenAI)"),
+    _call("/v1/embeddings", "Embeddings (OpenAI)"),
+    _call("/v1/moderations", "Moderation (OpenAI)"),
     Route(
-        "/v1/chat/completions",
-        ("POST",),
+        "/v1/models",
+        ("GET",),
         AGENT,
-        "llm.chat",
-        "Chat completion (OpenAI dialect)",
+        "llm.models",
+        "Models that the caller may use (OpenAI; Anthropic for callers with `anthropic-version`)",
         dialect="openai",
-        limit=MAX_BODY,
-        streams=True,
+        other_dialect=(b"anthropic-version", "anthropic"),
     ),
-    Route("/v1/models", ("GET",), AGENT, "llm.models", "Models that the caller may use", dialect="openai"),
+    _call("/v1/messages", "Message (Anthropic)"),
+    _call("/v1/messages/count_tokens", "Count of a message's tokens (Anthropic)"),
+    _call("/v1beta/models/{model...}:generateContent", "Content (Gemini)"),
+    _call("/v1beta/models/{model...}:streamGenerateContent", "Content, streamed (Gemini)"),
+    _call("/v1/models/{model...}:generateContent", "Content (Gemini)"),
+    _call("/v1/models/{model...}:streamGenerateContent", "Content, streamed (Gemini)"),
+    Route("/v1beta/models", ("GET",), AGENT, "llm.models", "Models that the caller may use (Gemini)", dialect="gemini"),
 )
 
 
@@ -44,7 +63,7 @@ class Provider(PluginSettings):
     """A provider in the settings. The key comes from a file, never from the settings file itself."""
 
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$")
-    kind: Literal["openai"] = "openai"
+    kind: ProviderKind = "openai"
     base_url: str
     api_key_file: Path | None = None
     models: tuple[str, ...] = ("*",)
@@ -99,10 +118,11 @@ def read_provider(provider: Provider) -> ProviderRow:
 async def setup(settings: Settings, services: Services) -> AsyncIterator[Hooks]:
     registry = Registry(services, [read_provider(provider) for provider in settings.providers])
     services.directory.on_change(registry.reload)
-    chat, models = Chat(registry), Models(services, registry)
+    calls, models = Calls(registry), Models(services, registry)
+    kinds = {operation.kind for operation in OPERATIONS.values()}
     yield Hooks(
-        read={"llm.chat": chat.read, "llm.models": models.read},
-        dispatch={"llm.chat": chat.dispatch, "llm.models": models.dispatch},
+        read={**dict.fromkeys(kinds, calls.read), "llm.models": models.read},
+        dispatch={**dict.fromkeys(kinds, calls.dispatch), "llm.models": models.dispatch},
     )
 
 

@@ -1,20 +1,21 @@
-"""`GET /v1/models`: what the caller may use, in the OpenAI shape.
+"""`GET /v1/models` and `GET /v1beta/models`: what the caller may use, in the shape of its dialect.
 
 A provider that lists its models by name is taken at its word; one that serves a glob is asked, and the answer kept
-for a minute. The list is filtered by what the authorizers would say to `llm.chat` on each model.
+for a minute. The list has what can be called in that dialect, filtered by what the authorizers would say to `llm.chat`
+on each model.
 """
 
 from __future__ import annotations
 
 import time
 
-import orjson
-
 from mastio.errors import DispatchError
 from mastio.exchange import Action, Message, Principal, Recorded, Reply, RequestHead
 from mastio.services import Services
 from mastio.store.base import ProviderRow
 from mastio.strictjson import JsonError, parse_object
+from mastio_llm.calls import key_headers
+from mastio_llm.dialects import LISTINGS, SPEAKERS
 from mastio_llm.registry import Registry, serves
 
 KEEP = 60.0
@@ -33,16 +34,19 @@ class Models:
         return Action("llm.models", "Appliance", "self"), Message(raw=b"")
 
     async def dispatch(self, recorded: Recorded) -> Reply:
-        items = []
+        dialect = recorded.head.dialect
+        found = []
         for row in list(self._registry.providers.values()):
+            if SPEAKERS[row.kind].dialect != dialect:
+                continue
             for model in await self._models(row):
                 target = f"{row.name}/{model}"
                 for alias in (None, *(alias for alias, name in row.aliases.items() if name == model)):
                     action = Action("llm.chat", "Model", target, alias=alias)
                     if await self._services.permits(recorded.principal, action):
-                        items.append({"id": alias or target, "object": "model", "created": 0, "owned_by": row.name})
-        body = orjson.dumps({"object": "list", "data": items})
-        return Reply(200, [(b"content-type", b"application/json")], body, facts={"models": len(items)})
+                        found.append((alias or target, row.name))
+        body = LISTINGS[dialect].encode(found)
+        return Reply(200, [(b"content-type", b"application/json")], body, facts={"models": len(found)})
 
     async def _models(self, row: ProviderRow) -> list[str]:
         literal = [name for name in row.models if not any(c in name for c in "*?[")]
@@ -62,13 +66,11 @@ class Models:
         pool = self._registry.pool(row.name)
         if pool is None:
             return []
+        speaker = SPEAKERS[row.kind]
+        listing = LISTINGS[speaker.dialect]
         headers = [("accept", "application/json"), ("accept-encoding", "identity")]
-        if row.api_key:
-            headers.append(("authorization", f"Bearer {row.api_key}"))
-        async with pool.send("GET", "/models", headers, b"") as upstream:
+        headers += [*speaker.defaults, *key_headers(speaker, row.api_key)]
+        async with pool.send("GET", listing.address, headers, b"") as upstream:
             if upstream.status != 200:
                 return []
-            document = parse_object(await upstream.read(MAX_LIST))
-        data = document.get("data")
-        items = data if isinstance(data, list) else []
-        return [item["id"] for item in items if isinstance(item, dict) and isinstance(item.get("id"), str)]
+            return listing.read(parse_object(await upstream.read(MAX_LIST)))

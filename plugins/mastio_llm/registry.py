@@ -6,9 +6,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
+from mastio.exchange import Dialect
 from mastio.services import Services, Upstream
 from mastio.store.base import ProviderRow
 from mastio.target import TargetError
+from mastio_llm.dialects import SPEAKERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +30,15 @@ class Choice:
         return f"{self.provider.name}/{self.model}"
 
 
-def resolve(model: str, providers: Mapping[str, ProviderRow]) -> Choice | None:
-    """`provider/model` first, then aliases, then the heaviest provider whose globs match. None: nobody serves it."""
+def resolve(model: str, providers: Mapping[str, ProviderRow], dialect: Dialect = "openai") -> Choice | None:
+    """`provider/model` first, then aliases, then the heaviest provider whose globs match. None: nobody serves it.
+
+    Of several that have the same name, one that speaks `dialect` comes before those that do not.
+    """
     name, slash, rest = model.partition("/")
     if slash and name in providers and serves(providers[name], rest):
         return Choice(providers[name], rest, renamed=True)
-    ordered = sorted(providers.values(), key=lambda row: (-row.weight, row.name))
+    ordered = sorted(providers.values(), key=lambda row: (SPEAKERS[row.kind].dialect != dialect, -row.weight, row.name))
     for row in ordered:
         if model in row.aliases:
             return Choice(row, row.aliases[model], renamed=True, alias=model)

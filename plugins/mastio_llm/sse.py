@@ -1,20 +1,21 @@
-"""Server-sent events of the OpenAI dialect: bytes in, whole events out as windows. Pure; the bytes stay as they are.
+"""Server-sent events: bytes in, whole events out as windows. Pure; the bytes stay as they are.
 
-WHATWG HTML §9.2.6: an event ends at a blank line; lines end with CRLF, LF or CR. `data: [DONE]` ends the stream and
-is the last window: whoever has it holds a complete answer.
+WHATWG HTML §9.2.6: an event ends at a blank line; lines end with CRLF, LF or CR. What an event means is for the dialect
+(`dialects.operation.Stream`); an event without one of its markers is passed on unread.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from mastio.exchange import Window
-from mastio.strictjson import JsonError, parse
+from mastio_llm.dialects.operation import Sight, Stream, Usage
 
 MAX_EVENT = 4 * 1024 * 1024
+FAILURE = "upstream_error"
+"""The code of a stream that its provider ended by saying that it cannot go on."""
 
-_END = re.compile(rb"\r\n\r\n|\n\n|\r\r")
+_END = re.compile(rb"\n\n|\r\r|\n\r\n")
 _DATA = re.compile(rb"^data:[ ]?([^\r\n]*)", re.MULTILINE)
 
 
@@ -22,45 +23,88 @@ class EventTooLong(ValueError):
     """An event longer than `MAX_EVENT`: the upstream does not keep to the protocol."""
 
 
-class Splitter:
-    """Cuts a stream into windows of whole events. `usage` is the provider's own count, once it has come by."""
+class BrokenOff(ValueError):
+    """The body ended before the answer did."""
 
-    def __init__(self) -> None:
-        self._rest = b""
-        self.usage: dict[str, int] | None = None
+
+class Reading:
+    """What has been learned of a stream so far. `usage` is the provider's own count, once it has come by.
+
+    `done`: the last window has been given out.
+    """
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream = stream
+        self.usage: Usage | None = None
         self.done = False
+        self._finished = False
+        self._failed = False
+
+    def close(self) -> None:
+        """The body has ended. Raises `BrokenOff` when the answer has not."""
+        if not self._finished or not self._stream.closes:
+            raise BrokenOff
+
+    def _look(self, data: bytes) -> None:
+        sight = self._stream.look(data)
+        if sight is not None:
+            self._take(sight)
+
+    def _take(self, sight: Sight) -> None:
+        if sight.usage:
+            self.usage = {**self.usage, **sight.usage} if self.usage else sight.usage
+        self._finished = self._finished or sight.end
+        self._failed = sight.failed
+        self.done = sight.failed or (sight.end and not self._stream.closes)
+
+    def _has_marker(self, data: bytes) -> bool:
+        return any(marker in data for marker in self._stream.markers)
+
+    def _window(self, data: bytes) -> Window:
+        return Window(data, self.done, FAILURE if self._failed else None)
+
+
+class Splitter(Reading):
+    """Cuts a stream of events into windows."""
+
+    def __init__(self, stream: Stream) -> None:
+        super().__init__(stream)
+        self._rest = bytearray()
 
     def feed(self, chunk: bytes) -> Window | None:
         """All events that are complete now, as one window; None while there is none. Raises `EventTooLong`."""
-        buffer = self._rest + chunk if self._rest else chunk
-        end = 0
-        for match in _END.finditer(buffer):
-            event = buffer[end : match.end()]
-            end = match.end()
-            self._look(event)
-            if self.done:
-                break
-        self._rest = b"" if self.done else buffer[end:]
+        if self._rest:
+            start = max(len(self._rest) - 2, 0)
+            self._rest += chunk
+            end = find_end(self._rest, start)
+            whole = bytes(self._rest[:end])
+            del self._rest[:end]
+        else:
+            end = find_end(chunk, 0)
+            whole = chunk[:end]
+            self._rest += chunk[end:]
         if len(self._rest) > MAX_EVENT:
             raise EventTooLong
-        return Window(buffer[:end], last=self.done) if end else None
+        if not end:
+            return None
+        return self._walk(whole) if self._has_marker(whole) else Window(whole)
 
-    def _look(self, event: bytes) -> None:
-        data = b"\n".join(_DATA.findall(event))
-        if data.strip() == b"[DONE]":
-            self.done = True
-        elif b'"usage"' in data:
-            try:
-                self.usage = read_usage(parse(data)) or self.usage
-            except JsonError:
-                return
+    def _walk(self, whole: bytes) -> Window:
+        """Judge each event. What comes after the last one of the answer is not passed on."""
+        end = 0
+        for match in _END.finditer(whole):
+            event = whole[end : match.end()]
+            end = match.end()
+            if self._has_marker(event):
+                self._look(b"\n".join(_DATA.findall(event)))
+                if self.done:
+                    return self._window(whole[:end])
+        return Window(whole)
 
 
-def read_usage(document: Any) -> dict[str, int] | None:
-    """The provider's count of tokens (`prompt_tokens`, `completion_tokens`), or None where it gave none."""
-    usage = document.get("usage") if isinstance(document, dict) else None
-    if not isinstance(usage, dict):
-        return None
-    counts = {"input_tokens": usage.get("prompt_tokens"), "output_tokens": usage.get("completion_tokens")}
-    known = {name: value for name, value in counts.items() if type(value) is int and 0 <= value < 2**53}
-    return known or None
+def find_end(data: bytes | bytearray, start: int) -> int:
+    """Behind the last blank line at or after `start`; 0 where there is none."""
+    if data.endswith(b"\n\n"):
+        return len(data)
+    ends = ((data.rfind(b"\n\n", start), 2), (data.rfind(b"\n\r\n", start), 3), (data.rfind(b"\r\r", start), 2))
+    return max(at + length for at, length in ends if at >= 0) if any(at >= 0 for at, _ in ends) else 0

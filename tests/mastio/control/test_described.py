@@ -101,7 +101,7 @@ async def test_secret_files(world: World) -> None:
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        ({"kind": "anthropic"}, "kind anthropic is not available in this version"),
+        ({"kind": "vertex"}, "kind vertex is not available in this version"),
         ({"kind": "bedrock"}, "kind bedrock is not available in this version"),
         ({"kind": "odd"}, "kind"),
         ({"name": "A"}, "name"),

@@ -2,8 +2,10 @@ import pytest
 
 from mastio.store.base import ProviderRow
 from mastio.strictjson import parse
+from mastio_llm.dialects import OPERATIONS
+from mastio_llm.dialects.openai import read_usage
 from mastio_llm.registry import resolve
-from mastio_llm.sse import MAX_EVENT, EventTooLong, Splitter, read_usage
+from mastio_llm.sse import MAX_EVENT, EventTooLong, Splitter
 
 STREAM = (
     b'data: {"choices":[{"delta":{"content":"a"}}]}\n\n'
@@ -13,9 +15,12 @@ STREAM = (
 )
 
 
+CHAT = OPERATIONS["/v1/chat/completions"].stream
+
+
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 64, 10_000])
 def test_bytes_stay_as_they_are_at_every_chunk_border(size: int) -> None:
-    splitter = Splitter()
+    splitter = Splitter(CHAT)
     windows = [splitter.feed(STREAM[start : start + size]) for start in range(0, len(STREAM), size)]
     released = [window for window in windows if window is not None]
     assert b"".join(window.data for window in released) == STREAM
@@ -24,18 +29,18 @@ def test_bytes_stay_as_they_are_at_every_chunk_border(size: int) -> None:
 
 
 def test_nothing_after_the_end_is_released() -> None:
-    window = Splitter().feed(b"data: [DONE]\n\ndata: more\n\n")
+    window = Splitter(CHAT).feed(b"data: [DONE]\n\ndata: more\n\n")
     assert window is not None and window.data == b"data: [DONE]\n\n" and window.last
 
 
 def test_a_terminator_inside_a_text_is_not_the_end() -> None:
-    splitter = Splitter()
+    splitter = Splitter(CHAT)
     splitter.feed(b'data: {"choices":[{"delta":{"content":"data: [DONE]"}}]}\n\n')
     assert not splitter.done
 
 
 def test_an_event_without_end_is_refused() -> None:
-    splitter = Splitter()
+    splitter = Splitter(CHAT)
     with pytest.raises(EventTooLong):
         for _ in range(MAX_EVENT // 65536 + 2):
             splitter.feed(b"x" * 65536)

@@ -1,0 +1,243 @@
+"""Calls to a provider in the caller's own dialect: the caller's bytes go up, the provider's bytes come back.
+
+Only what must change does: the caller's credentials stay here, the provider's own is added, and the model's name is
+replaced in place where the caller used another name for it. What a dialect is like is in `dialects/`; nothing here
+knows one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import partial
+from typing import NamedTuple
+from urllib.parse import quote
+
+import orjson
+
+from mastio.errors import BadRequest, DispatchError, MastioError
+from mastio.exchange import Action, Message, Principal, Recorded, Reply, RequestHead, Window
+from mastio.services import UpstreamReply
+from mastio.strictjson import JsonError, parse_object, replace_member
+from mastio_llm.dialects import OPERATIONS, SPEAKERS
+from mastio_llm.dialects.operation import Asked, Form, Operation, Speaker, Usage
+from mastio_llm.jsonarray import ArraySplitter
+from mastio_llm.registry import Choice, Registry, resolve
+from mastio_llm.sse import BrokenOff, EventTooLong, Splitter
+
+Close = Callable[[], Awaitable[None]]
+Headers = list[tuple[bytes, bytes]]
+
+MAX_REPLY = 32 * 1024 * 1024
+MAX_ERROR = 256 * 1024
+
+UP = (b"accept", b"idempotency-key", b"user-agent", b"traceparent", b"tracestate")
+DOWN = (b"content-type", b"retry-after", b"request-id", b"x-should-retry")
+LIMITS = b"x-ratelimit-"
+
+PASSED_ON = frozenset({400, 404, 409, 413, 415, 422, 429})
+"""Upstream statuses that are about the caller's request, so the caller gets them as they are."""
+
+_PLAIN_VALUE = re.compile(rb"[A-Za-z0-9._-]{1,64}")
+
+
+class Plan(NamedTuple):
+    """What `read` worked out for `dispatch`."""
+
+    operation: Operation
+    asked: Asked
+    choice: Choice
+    query: str
+
+
+def read_call(registry: Registry, head: RequestHead, body: bytes) -> tuple[Action, Message]:
+    """The action on `provider/model`. Raises `BadRequest`."""
+    verify_json_type(head)
+    operation = OPERATIONS[head.route.path]
+    try:
+        document = parse_object(body)
+    except JsonError as error:
+        raise BadRequest(str(error), code="invalid_json") from error
+    asked = operation.find(head.params, head.query, document)
+    choice = resolve(asked.model, registry.providers, operation.dialect)
+    if choice is None:
+        raise BadRequest("No configured provider serves this model.", code="model_not_found")
+    if SPEAKERS[choice.provider.kind].dialect != operation.dialect:
+        raise BadRequest("This model's provider does not speak the API that was called.", code="not_translatable")
+    stream = asked.form != "whole"
+    details = {"model": choice.model, "provider": choice.provider.name, "stream": stream}
+    action = Action(operation.kind, "Model", choice.target, {"stream": stream}, alias=choice.alias)
+    query = read_query(head.query, operation.query) if head.query and operation.query else ""
+    return action, Message(body, document, details, plan=Plan(operation, asked, choice, query))
+
+
+def read_query(query: bytes, known: frozenset[bytes]) -> str:
+    """The parameters that go along, as they came; no others do, since some APIs take keys and options there."""
+    pairs = [pair.partition(b"=") for pair in query.split(b"&")]
+    kept = [name + b"=" + value for name, _, value in pairs if name in known and _PLAIN_VALUE.fullmatch(value)]
+    return "?" + b"&".join(kept).decode("ascii") if kept else ""
+
+
+def verify_json_type(head: RequestHead) -> None:
+    """Raises `BadRequest` (415) unless the body is declared as plain JSON."""
+    content_type = (head.header(b"content-type") or b"").split(b";")[0].strip().lower()
+    if content_type != b"application/json" or head.header(b"content-encoding") not in (None, b"identity"):
+        raise BadRequest("The body must be application/json without encoding.", code="unsupported_media_type")
+
+
+def key_headers(speaker: Speaker, key: str | None) -> list[tuple[str, str]]:
+    return [(speaker.key_header, speaker.key_prefix + key)] if key else []
+
+
+def request_headers(head: RequestHead, choice: Choice) -> list[tuple[str, str]]:
+    """An allow list, so that no credential, cookie or identity header of the caller can go upstream."""
+    speaker = SPEAKERS[choice.provider.kind]
+    prefix = speaker.prefix
+    headers = [
+        (name.decode("latin-1"), value.decode("latin-1"))
+        for name, value in head.headers
+        if name in UP or name.startswith(prefix)
+    ]
+    for name, value in speaker.defaults:
+        if not any(sent == name for sent, _ in headers):
+            headers.append((name, value))
+    headers += [("content-type", "application/json"), ("accept-encoding", "identity"), ("x-request-id", head.id)]
+    headers += key_headers(speaker, choice.provider.api_key)
+    return headers
+
+
+def reply_headers(upstream: UpstreamReply, choice: Choice) -> Headers:
+    prefix = SPEAKERS[choice.provider.kind].prefix
+    headers = [
+        (name, value)
+        for name, value in upstream.headers
+        if name in DOWN or name.startswith(prefix) or name.startswith(LIMITS)
+    ]
+    headers += [
+        (b"x-provider", choice.provider.name.encode()),
+        (b"x-model", quote(choice.model, safe="/:@+").encode("ascii")),
+        (b"x-cache", b"BYPASS"),
+    ]
+    return headers
+
+
+def usage_headers(usage: Usage | None) -> Headers:
+    if usage is None:
+        return []
+    pairs = ((b"x-tokens-input", usage.get("input_tokens")), (b"x-tokens-output", usage.get("output_tokens")))
+    return [(name, b"%d" % count) for name, count in pairs if count is not None]
+
+
+class Calls:
+    """Dispatches every operation of `dialects.OPERATIONS`."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+
+    def read(self, head: RequestHead, principal: Principal, body: bytes) -> tuple[Action, Message]:
+        return read_call(self._registry, head, body)
+
+    async def dispatch(self, recorded: Recorded) -> Reply:
+        plan: Plan = recorded.message.plan
+        operation, asked, choice, query = plan
+        body = recorded.message.raw
+        if choice.renamed and operation.in_body and choice.model != asked.model:
+            body = replace_member(body, "model", choice.model)
+        pool = self._registry.pool(choice.provider.name)
+        if pool is None:
+            raise DispatchError("The provider is described wrongly.", code="upstream_unreachable")
+        address = operation.address(choice.model, asked.form) + query
+        sending = pool.send("POST", address, request_headers(recorded.head, choice), body)
+        upstream = await sending.__aenter__()
+
+        async def close() -> None:
+            await sending.__aexit__(None, None, None)
+
+        try:
+            return await _reply(upstream, plan, recorded.head.id, close)
+        except BaseException:  # cancelled or failed: the upstream must not go on working for nobody
+            await close()
+            raise
+
+
+async def _reply(upstream: UpstreamReply, plan: Plan, request_id: str, close: Close) -> Reply:
+    if upstream.status != 200:
+        reply = await _failure(upstream, plan.choice)
+        await close()
+        return reply
+    operation, form = plan.operation, plan.asked.form
+    headers = reply_headers(upstream, plan.choice)
+    if splitter := _splitter(headers, plan):
+        reply = Reply(200, headers, close=close, encode_break=partial(_break, operation, form, request_id))
+        reply.body = _stream(upstream, splitter, reply, plan.choice.provider.api_key)
+        return reply
+    body = await upstream.read(MAX_REPLY)
+    await close()
+    try:
+        usage = operation.usage(orjson.loads(body))
+    except orjson.JSONDecodeError as error:
+        raise DispatchError("The provider's reply is not valid JSON.") from error
+    return Reply(200, headers + usage_headers(usage), body, usage=usage)
+
+
+def _splitter(headers: Headers, plan: Plan) -> Splitter | ArraySplitter | None:
+    """What reads the reply, when it comes as a stream; None for a whole one."""
+    content_type = next((value for name, value in headers if name == b"content-type"), b"")
+    if content_type.startswith(b"text/event-stream") and plan.operation.stream.markers:
+        return Splitter(plan.operation.stream)
+    return ArraySplitter(plan.operation.stream) if plan.asked.form == "array" else None
+
+
+def _break(operation: Operation, form: Form, request_id: str, error: MastioError) -> bytes:
+    return operation.encode_break(form, error, request_id)
+
+
+async def _failure(upstream: UpstreamReply, choice: Choice) -> Reply:
+    """What is about the caller's request passes as it is; a refusal of our credential or a failure does not."""
+    body = await upstream.read(MAX_ERROR)
+    facts = {"upstream_status": upstream.status}
+    key = choice.provider.api_key
+    refused = upstream.status in (401, 403) or SPEAKERS[choice.provider.kind].refuses_key(body)
+    if refused or _tells(body, key):
+        raise DispatchError("The provider refused the appliance's credential.", code="upstream_refused")
+    if upstream.status in PASSED_ON:
+        return Reply(upstream.status, reply_headers(upstream, choice), body, facts=facts)
+    retry = tuple(("Retry-After", v.decode("latin-1")) for n, v in upstream.headers if n == b"retry-after")
+    raise DispatchError(f"The provider answered with status {upstream.status}.", headers=retry)
+
+
+def _tells(data: bytes, key: str | None) -> bool:
+    """Whether an error repeats our key to its reader."""
+    return key is not None and key.encode() in data
+
+
+async def _stream(
+    upstream: UpstreamReply, splitter: Splitter | ArraySplitter, reply: Reply, key: str | None
+) -> AsyncIterator[Window]:
+    begun = False
+    try:
+        async for chunk in upstream.chunks():
+            window = splitter.feed(chunk)
+            reply.usage = splitter.usage
+            if window is None:
+                continue
+            if window.failure and _tells(window.data, key):
+                raise DispatchError("The provider ended the stream with an error.")
+            if not begun:  # the head has not gone out yet
+                begun = True
+                reply.headers += usage_headers(_known_at_start(splitter.usage, window))
+            yield window
+            if splitter.done:
+                return
+        splitter.close()
+    except EventTooLong as error:
+        raise DispatchError("The provider sent an event without end.") from error
+    except BrokenOff as error:
+        raise DispatchError("The provider broke off the stream.") from error
+
+
+def _known_at_start(usage: Usage | None, window: Window) -> Usage | None:
+    """What was read is known at once in some dialects; what was written is not before the end."""
+    if usage is None or window.last:
+        return usage
+    return {name: count for name, count in usage.items() if name == "input_tokens"}

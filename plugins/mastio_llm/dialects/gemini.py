@@ -1,0 +1,156 @@
+"""Google's Gemini API: generateContent and streamGenerateContent, models. The model is in the path."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote
+
+import orjson
+
+from mastio.errors import BadRequest, MastioError
+from mastio.problem import encode_gemini
+from mastio.strictjson import JsonError, parse
+from mastio_llm.dialects.operation import (
+    Asked,
+    Form,
+    Listing,
+    Operation,
+    Sight,
+    Speaker,
+    Stream,
+    Usage,
+    member,
+    tally,
+    tokens,
+    verify_counts,
+    verify_model,
+)
+
+_PLAIN_MODEL = re.compile(r"(?!\.)[A-Za-z0-9._@+:~-]+(?:/(?!\.)[A-Za-z0-9._@+:~-]+)*")
+_ALT = re.compile(rb"(?:^|&)(?:alt|\$alt|%24alt)=([^&]*)")
+
+
+def find_content(params: Mapping[str, str], query: bytes, document: dict[str, Any]) -> Asked:
+    _verify_alt(query, (b"", b"json"))
+    return _find(params, document, "whole")
+
+
+def find_stream(params: Mapping[str, str], query: bytes, document: dict[str, Any]) -> Asked:
+    """Events where the query says `alt=sse`, else one JSON array."""
+    return _find(params, document, "events" if _verify_alt(query, (b"", b"json", b"sse")) == b"sse" else "array")
+
+
+def _verify_alt(query: bytes, known: tuple[bytes, ...]) -> bytes:
+    found: list[bytes] = _ALT.findall(query)
+    alt = found[0] if found else b""
+    if len(found) > 1 or alt not in known:
+        raise BadRequest("The query's alt is not one that is known here.")
+    return alt
+
+
+def _find(params: Mapping[str, str], document: dict[str, Any], form: Form) -> Asked:
+    model = verify_model(params["model"])
+    if not _PLAIN_MODEL.fullmatch(model):
+        raise BadRequest("The model's name in the path is not a plain one.", code="model_not_found")
+    if "model" in document:
+        raise BadRequest("The model is named in the path, not in the body.", code="invalid_body")
+    if not isinstance(document.get("contents"), list | dict):
+        raise BadRequest("The member contents must be a list.", code="invalid_body")
+    for name in ("generationConfig", "generation_config"):
+        verify_counts(
+            member(document, name), ("maxOutputTokens", "max_output_tokens", "candidateCount", "candidate_count")
+        )
+    return Asked(model, form)
+
+
+def read_usage(document: Any) -> Usage | None:
+    """`usageMetadata`: thoughts are written, and what tools gave back is read."""
+    usage = member(document, "usageMetadata")
+    prompt, answer = tokens(usage.get("promptTokenCount")), tokens(usage.get("candidatesTokenCount"))
+    thoughts, tools = tokens(usage.get("thoughtsTokenCount")), tokens(usage.get("toolUsePromptTokenCount"))
+    return tally(
+        input_tokens=None if prompt is None else prompt + (tools or 0),
+        output_tokens=None if answer is None and thoughts is None else (answer or 0) + (thoughts or 0),
+        cached_tokens=tokens(usage.get("cachedContentTokenCount")),
+    )
+
+
+def look(data: bytes) -> Sight | None:
+    try:
+        document = parse(data)
+    except JsonError:
+        return None
+    if not isinstance(document, dict):
+        return None
+    if document.get("error"):
+        return Sight(end=True, failed=True)
+    candidates = document.get("candidates")
+    items = candidates if isinstance(candidates, list) else []
+    finished = any(isinstance(item, dict) and item.get("finishReason") for item in items)
+    return Sight(read_usage(document), end=finished or bool(member(document, "promptFeedback").get("blockReason")))
+
+
+def break_content(form: Form, error: MastioError, request_id: str) -> bytes:
+    """An event, or the last element of the array."""
+    if form == "array":
+        return b",\r\n" + encode_gemini(error) + b"]"
+    return b"data: " + encode_gemini(error) + b"\r\n\r\n"
+
+
+def _content(model: str, form: Form) -> str:
+    return f"/models/{quote(model, safe='/:@+')}:generateContent"
+
+
+def _stream(model: str, form: Form) -> str:
+    address = f"/models/{quote(model, safe='/:@+')}:streamGenerateContent"
+    return f"{address}?alt=sse" if form == "events" else address
+
+
+_GENERATE = Operation("llm.chat", "gemini", find_content, _content, read_usage, break_content, in_body=False)
+_STREAM = Operation(
+    "llm.chat",
+    "gemini",
+    find_stream,
+    _stream,
+    read_usage,
+    break_content,
+    in_body=False,
+    stream=Stream((b"usageMetadata", b"finishReason", b"blockReason", b'"error"'), look, closes=True),
+)
+
+OPERATIONS = {
+    f"{prefix}/models/{{model...}}:{verb}": operation
+    for prefix in ("/v1beta", "/v1")
+    for verb, operation in (("generateContent", _GENERATE), ("streamGenerateContent", _STREAM))
+}
+
+SPEAKER = Speaker(
+    "gemini",
+    "x-goog-api-key",
+    prefix=b"x-goog-api-client",
+    refuses_key=lambda body: b"API_KEY_INVALID" in body,
+)
+
+
+def read_models(document: dict[str, Any]) -> list[str]:
+    """Those that can generate."""
+    items = document.get("models")
+    found = []
+    for item in items if isinstance(items, list) else []:
+        name = item.get("name") if isinstance(item, dict) else None
+        if isinstance(name, str) and "generateContent" in (item.get("supportedGenerationMethods") or ()):
+            found.append(name.removeprefix("models/"))
+    return found
+
+
+def encode_models(models: list[tuple[str, str]]) -> bytes:
+    methods = ["generateContent", "streamGenerateContent"]
+    listed = [
+        {"name": f"models/{name}", "displayName": name, "supportedGenerationMethods": methods} for name, _ in models
+    ]
+    return orjson.dumps({"models": listed})
+
+
+LISTING = Listing("/models?pageSize=1000", read_models, encode_models)

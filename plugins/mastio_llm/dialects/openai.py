@@ -1,0 +1,157 @@
+"""OpenAI's API: chat completions, responses, embeddings, moderations, models. Azure and many others speak it too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import orjson
+
+from mastio.errors import BadRequest, MastioError
+from mastio.problem import encode_openai
+from mastio.strictjson import JsonError, parse
+from mastio_llm.dialects.operation import (
+    Asked,
+    Form,
+    Listing,
+    Operation,
+    Sight,
+    Speaker,
+    Stream,
+    Usage,
+    member,
+    names_of,
+    read_form,
+    read_model,
+    tally,
+    tokens,
+    verify_counts,
+)
+
+CHAT_COUNTS = ("max_tokens", "max_completion_tokens", "n")
+
+
+def find_chat(params: Mapping[str, str], query: bytes, document: dict[str, Any]) -> Asked:
+    asked = Asked(read_model(document), read_form(document))
+    if not isinstance(document.get("messages"), list):
+        raise BadRequest("The member messages must be a list.", code="invalid_body")
+    verify_counts(document, CHAT_COUNTS)
+    return asked
+
+
+def find_responses(params: Mapping[str, str], query: bytes, document: dict[str, Any]) -> Asked:
+    verify_counts(document, ("max_output_tokens", "max_tool_calls"))
+    return Asked(read_model(document), read_form(document))
+
+
+def find_plain(params: Mapping[str, str], query: bytes, document: dict[str, Any]) -> Asked:
+    return Asked(read_model(document))
+
+
+def read_usage(document: Any) -> Usage | None:
+    """`usage` of a chat completion or of embeddings."""
+    usage = member(document, "usage")
+    return tally(
+        input_tokens=tokens(usage.get("prompt_tokens")),
+        output_tokens=tokens(usage.get("completion_tokens")),
+        cached_tokens=tokens(member(usage, "prompt_tokens_details").get("cached_tokens")),
+    )
+
+
+def read_response_usage(document: Any) -> Usage | None:
+    """`usage` of a response."""
+    usage = member(document, "usage")
+    return tally(
+        input_tokens=tokens(usage.get("input_tokens")),
+        output_tokens=tokens(usage.get("output_tokens")),
+        cached_tokens=tokens(member(usage, "input_tokens_details").get("cached_tokens")),
+    )
+
+
+def no_usage(document: Any) -> Usage | None:
+    """Moderations are free."""
+    return None
+
+
+def look_at_chat(data: bytes) -> Sight | None:
+    if data.strip() == b"[DONE]":
+        return Sight(end=True)
+    document = _parse(data)
+    if isinstance(document, dict) and document.get("error"):
+        return Sight(end=True, failed=True)
+    usage = read_usage(document)
+    return Sight(usage) if usage else None
+
+
+_ENDINGS = {"response.completed": False, "response.incomplete": False, "response.failed": True, "error": True}
+"""The types of the events that end a response, and whether it failed."""
+
+
+def look_at_response(data: bytes) -> Sight | None:
+    document = _parse(data)
+    kind = document.get("type") if isinstance(document, dict) else None
+    failed = _ENDINGS.get(kind) if isinstance(kind, str) else None
+    if failed is None:
+        return None
+    return Sight(read_response_usage(document.get("response")), end=True, failed=failed)
+
+
+def _parse(data: bytes) -> Any:
+    try:
+        return parse(data)
+    except JsonError:
+        return None
+
+
+def _at(path: str) -> Callable[[str, Form], str]:
+    return lambda model, form: path
+
+
+def break_chat(form: Form, error: MastioError, request_id: str) -> bytes:
+    return b"data: " + encode_openai(error) + b"\n\n"
+
+
+def break_response(form: Form, error: MastioError, request_id: str) -> bytes:
+    """As documented for responses, and with the member `error`, by which the SDKs raise."""
+    said = orjson.loads(encode_openai(error))
+    event = {"type": "error", "code": error.code, "message": said["error"]["message"], "param": None, **said}
+    return b"event: error\ndata: " + orjson.dumps(event) + b"\n\n"
+
+
+OPERATIONS = {
+    "/v1/chat/completions": Operation(
+        "llm.chat",
+        "openai",
+        find_chat,
+        _at("/chat/completions"),
+        read_usage,
+        break_chat,
+        stream=Stream((b"[DONE]", b'"usage"', b'"error"'), look_at_chat),
+    ),
+    "/v1/responses": Operation(
+        "llm.responses",
+        "openai",
+        find_responses,
+        _at("/responses"),
+        read_response_usage,
+        break_response,
+        stream=Stream((*(name.encode() for name in _ENDINGS if "." in name), b'"error"'), look_at_response),
+    ),
+    "/v1/embeddings": Operation(
+        "llm.embeddings", "openai", find_plain, _at("/embeddings"), read_usage, break_chat
+    ),
+    "/v1/moderations": Operation(
+        "llm.moderations", "openai", find_plain, _at("/moderations"), no_usage, break_chat
+    ),
+}  # fmt: skip
+
+SPEAKER = Speaker("openai", "authorization", b"openai-", "Bearer ")
+AZURE = Speaker("openai", "api-key", b"openai-")
+
+
+def encode_models(models: list[tuple[str, str]]) -> bytes:
+    data = [{"id": name, "object": "model", "created": 0, "owned_by": provider} for name, provider in models]
+    return orjson.dumps({"object": "list", "data": data})
+
+
+LISTING = Listing("/models", lambda document: names_of(document, "data", "id"), encode_models)

@@ -1,0 +1,165 @@
+"""What a dialect says of itself, as values: its operations, how its providers are addressed, how its lists look.
+
+Pure. `mastio_llm.calls` carries operations out and knows no dialect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+from mastio.errors import BadRequest, MastioError
+from mastio.exchange import Dialect
+
+Usage = dict[str, int]
+"""`input_tokens` and `output_tokens` are all that were read and written; `cached_tokens` and `cache_write_tokens` say
+how many of the former came from, or went into, the provider's cache. What is zero or not said is left out, but for the
+first two."""
+
+Form = Literal["whole", "events", "array"]
+"""How an answer comes: as one body, as server-sent events, as a JSON array that grows."""
+
+MAX_MODEL = 256
+MAX_COUNT = 10_000_000
+"""Beyond what any model writes or any call asks for: a number beyond it is a mistake, or worse."""
+
+
+class Asked(NamedTuple):
+    """What one request asks for. `model` as the caller spelt it."""
+
+    model: str
+    form: Form = "whole"
+
+
+class Sight(NamedTuple):
+    """What one event of a stream told. `end`: nothing that belongs to the answer comes after it.
+
+    `failed`: it says that the provider cannot go on.
+    """
+
+    usage: Usage | None = None
+    end: bool = False
+    failed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """How a stream is read. `look` judges the data of one event; only events with one of `markers` in them are judged.
+
+    `closes`: the answer ends with the body, after an event that was an `end`; else it ends with that event.
+    """
+
+    markers: tuple[bytes, ...]
+    look: Callable[[bytes], Sight | None]
+    closes: bool = False
+
+
+def never(data: bytes) -> Sight | None:
+    """For operations that do not stream."""
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One thing that can be asked for.
+
+    `find` reads model and form from the path's parameters, the query and the body; raises `BadRequest`. `address` is
+    where a provider of the same dialect takes it, after its base URL. `in_body`: the body names the model. `query`:
+    the parameters of the caller's query that go along. `usage` reads a whole reply. `encode_break` writes the end of a
+    stream that cannot go on.
+    """
+
+    kind: str
+    dialect: Dialect
+    find: Callable[[Mapping[str, str], bytes, dict[str, Any]], Asked]
+    address: Callable[[str, Form], str]
+    usage: Callable[[Any], Usage | None]
+    encode_break: Callable[[Form, MastioError, str], bytes]
+    in_body: bool = True
+    query: frozenset[bytes] = frozenset()
+    stream: Stream = field(default_factory=lambda: Stream((), never))
+
+
+@dataclass(frozen=True, slots=True)
+class Speaker:
+    """How a kind of provider is spoken to. `key_header` carries `key_prefix` and the key.
+
+    `prefix`: of headers that go both ways as they are. `defaults` are headers for callers who did not send them.
+    `refuses_key` tells from a reply to a bad request that it was about our key.
+    """
+
+    dialect: Dialect
+    key_header: str
+    prefix: bytes
+    key_prefix: str = ""
+    defaults: tuple[tuple[str, str], ...] = ()
+    refuses_key: Callable[[bytes], bool] = lambda body: False
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The list of models: where a provider has it, how its names are read, and how ours are written.
+
+    `encode` takes pairs of a name and its provider's.
+    """
+
+    address: str
+    read: Callable[[dict[str, Any]], list[str]]
+    encode: Callable[[list[tuple[str, str]]], bytes]
+
+
+# --- reading what several dialects have -------------------------------------------------------------------------------
+
+
+def read_model(document: Mapping[str, Any]) -> str:
+    return verify_model(document.get("model"))
+
+
+def verify_model(model: object) -> str:
+    if not isinstance(model, str) or not 1 <= len(model) <= MAX_MODEL:
+        raise BadRequest("The member model must be a string.", code="invalid_body")
+    return model
+
+
+def read_form(document: Mapping[str, Any]) -> Form:
+    stream = document.get("stream")
+    if not isinstance(stream, bool | None):
+        raise BadRequest("The member stream must be true or false.", code="invalid_body")
+    return "events" if stream else "whole"
+
+
+def verify_counts(document: Mapping[str, Any], names: Iterable[str]) -> None:
+    """How much is asked for is a whole number that somebody may want. Raises `BadRequest`."""
+    for name in names:
+        count = document.get(name)
+        if count is not None and (type(count) is not int or not 0 <= count <= MAX_COUNT):
+            raise BadRequest(f"The member {name} must be a whole number up to {MAX_COUNT}.", code="invalid_body")
+
+
+def tokens(value: object) -> int | None:
+    """A count of tokens, or None for what cannot be one."""
+    return value if type(value) is int and 0 <= value < 2**53 else None
+
+
+def tally(**counts: int | None) -> Usage | None:
+    """What is known of these; None where nothing is."""
+    known = {
+        name: count
+        for name, count in counts.items()
+        if count is not None and (count or name in ("input_tokens", "output_tokens"))
+    }
+    return known or None
+
+
+def member(document: object, name: str) -> dict[str, Any]:
+    """The object that is a member of `document`; an empty one where there is none."""
+    value = document.get(name) if isinstance(document, dict) else None
+    return value if isinstance(value, dict) else {}
+
+
+def names_of(document: Mapping[str, Any], collection: str, name: str) -> list[str]:
+    """One string member of each object in a list."""
+    items = document.get(collection)
+    found = [item.get(name) for item in items if isinstance(item, dict)] if isinstance(items, list) else []
+    return [value for value in found if isinstance(value, str)]
