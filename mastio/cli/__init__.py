@@ -30,7 +30,7 @@ VERBS = {
     "holds": "list, show, approve, reject what waits for another admin",
     "admins": "list, add, change, remove admins; give an admin a new token",
     "providers": "list, add, remove LLM providers",
-    "audit": "verify the audit log",
+    "audit": "verify the audit log; proofs, exports, checkpoints, receipts",
     "stub-llm": "run a stand-in for an LLM provider",
 }
 

@@ -1,6 +1,6 @@
 """`mastio audit`: what an operator, an auditor or an agent does with the log.
 
-Each verb stands in a module of its own kind: `audit_verify`, `audit_prove`, `audit_read`. Exit status: 0 all of it
+Its verbs stand in `audit_verify`, `audit_prove`, `audit_read` and `audit_receipt`. Exit status: 0 all of it
 holds, 1 the appliance refused, 2 used wrongly or nothing to read, 3 tampering or damage.
 """
 
@@ -9,17 +9,22 @@ from __future__ import annotations
 import argparse
 import sys
 
-from mastio.cli import audit_verify
+from mastio.cli import audit_prove, audit_read, audit_receipt, audit_verify
 from mastio.cli.administer import plain
 from mastio.client.enroll import Refused
 from mastio.errors import ConfigurationError
+from mastio.transparency.merkle import ProofError
+from mastio.transparency.notes import NoteError
+from mastio_audit.chain import ChainError
 from mastio_audit.store import StoreError
+from mastio_audit.verify_served import Absent
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The verbs below `mastio audit`."""
     verbs = parser.add_subparsers(dest="audit_verb", metavar="VERB", required=True)
-    audit_verify.add_verbs(verbs)
+    for module in (audit_verify, audit_prove, audit_read, audit_receipt):
+        module.add_verbs(verbs)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -34,7 +39,10 @@ def run(args: argparse.Namespace) -> int:
             f"mastio: The audit log cannot be read: {error}. Name its place with --data or --database.", file=sys.stderr
         )
         return 2
-    except Refused as refusal:
-        print(f"mastio: {plain(refusal.message)}", file=sys.stderr)
+    except (Refused, Absent) as refusal:
+        print(f"mastio: {plain(str(refusal))}", file=sys.stderr)
         return 1
+    except (ChainError, NoteError, ProofError) as error:
+        print(f"mastio: This does not hold: {plain(str(error))}.", file=sys.stderr)
+        return 3
     return status

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import argparse
-import json
+import contextlib
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import httpx
 
-from mastio.client.enroll import Refused
+from mastio.client.enroll import read_problem, refusal
 from mastio.errors import ConfigurationError
 from mastio.settings import read_settings
-from mastio.transparency.notes import NoteError, Verifier, parse_vkeys
+from mastio.transparency.notes import Checkpoint, NoteError, Verifier, open_checkpoint, parse_vkeys, split_notes
 from mastio_audit.recompute import Progress
 from mastio_audit.store import LogReader
 from mastio_audit.verify import database_reader, sqlite_reader
@@ -52,6 +52,30 @@ def add_vkey(parser: argparse.ArgumentParser) -> None:
         metavar="KEY",
         help="a key of the log that you trust, or a file with such keys; repeatable (default: what the place says)",
     )
+
+
+def add_older(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--checkpoint",
+        action="append",
+        default=[],
+        type=Path,
+        metavar="FILE",
+        help="signed checkpoints, one or several, that the log must begin with; repeatable",
+    )
+
+
+def add_checkpoint_out(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--checkpoint-out", type=Path, metavar="FILE", help="write the signed checkpoint of the proof there as well"
+    )
+
+
+def parse_index(text: str) -> int:
+    """The index of an entry. Raises `ValueError`."""
+    if not text.isascii() or not text.isdecimal():
+        raise ValueError(text)
+    return int(text)
 
 
 def verify_place(args: argparse.Namespace) -> None:
@@ -94,6 +118,41 @@ def _read_pin(given: str) -> list[Verifier]:
         raise ConfigurationError(f"--vkey {given} cannot be read.", "Give a key, or a file.") from error
 
 
+def read_signed(args: argparse.Namespace) -> bytes:
+    """The signed checkpoint for what is stored: the last in `--checkpoint`, or the one kept beside the log.
+
+    Raises `ConfigurationError`, `NoteError`.
+    """
+    if args.checkpoint is not None:
+        return split_notes(read_bytes(args.checkpoint))[-1]
+    kept = None if args.database is not None else read_if_there(folder_of(args) / "log" / "checkpoint")
+    if kept is None:
+        raise ConfigurationError("There is no signed checkpoint here.", "Ask the running appliance with --url.")
+    return split_notes(kept)[-1]
+
+
+def known_keys(args: argparse.Namespace) -> list[Verifier]:
+    """The keys of `--vkey`, else those kept beside the log, the newest first.
+
+    Raises `ConfigurationError`, `NoteError`.
+    """
+    pins = read_pins(args)
+    if pins:
+        return pins
+    kept = None if args.database is not None else read_if_there(folder_of(args) / "log" / "vkey")
+    if kept is None:
+        raise ConfigurationError("The log's key is not known here.", "Give --vkey.")
+    return parse_vkeys(kept)[::-1]
+
+
+def open_signed(signed: bytes, verifiers: Sequence[Verifier]) -> Checkpoint:
+    """A checkpoint that one of these signed. Raises `NoteError`."""
+    try:
+        return open_checkpoint(signed, verifiers)
+    except NoteError as error:
+        raise NoteError(f"the checkpoint: {error}") from error
+
+
 def read_bytes(path: Path) -> bytes:
     """Raises `ConfigurationError`."""
     try:
@@ -116,38 +175,36 @@ def fetch(client: httpx.Client, path: str) -> bytes:
             f"The appliance at {client.base_url} cannot be reached.", f"Check that it runs and the CA fits: {error}"
         ) from error
     if reply.status_code != 200:
-        raise _refusal(reply)
+        raise explain(reply)
     return reply.content
 
 
-def _refusal(reply: httpx.Response) -> Exception:
-    try:
-        problem = json.loads(reply.content)
-    except ValueError:
-        problem = None
-    known: dict[str, Any] = problem if isinstance(problem, dict) else {}
-    detail = str(known.get("detail") or f"The appliance answered {reply.status_code}.")
-    code, hint = str(known.get("code") or ""), str(known.get("hint") or "")
-    if code in ("not_found", "audit_damaged"):
-        return Absent(detail)
-    if reply.status_code >= 500:
-        return ConfigurationError(detail, hint)
-    return Refused(f"{detail} {hint}".strip(), code)
+def explain(reply: httpx.Response) -> Exception:
+    """What to raise for a reply that is not a good one."""
+    known = read_problem(reply)
+    if known.get("code") in ("not_found", "audit_damaged"):
+        return Absent(str(known.get("detail")))
+    return refusal(reply)
 
 
 def write_out(out: Path | None, pieces: Iterable[bytes]) -> None:
-    """To a file or to stdout. Raises `ConfigurationError`; then the file is not whole."""
+    """To stdout, or to a file that appears whole or not at all. Raises `ConfigurationError`."""
     if out is None:
         for piece in pieces:
             sys.stdout.buffer.write(piece)
         sys.stdout.buffer.flush()
         return
+    draft = out.with_name(f".{out.name}.part")
     try:
-        with out.open("wb") as file:
+        with draft.open("wb") as file:
             for piece in pieces:
                 file.write(piece)
+        draft.replace(out)
     except OSError as error:
         raise ConfigurationError(f"{out} cannot be written ({error.strerror}).", "Name a file that can.") from error
+    finally:
+        with contextlib.suppress(OSError):
+            draft.unlink()
 
 
 def show_progress() -> Progress:

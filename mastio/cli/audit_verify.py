@@ -27,14 +27,7 @@ def add_verbs(verbs: Any) -> None:
     place = places.add_place(verify)
     place.add_argument("--export", type=Path, metavar="FILE", help="an export of the log; - reads it from stdin")
     places.add_vkey(verify)
-    verify.add_argument(
-        "--checkpoint",
-        action="append",
-        default=[],
-        type=Path,
-        metavar="FILE",
-        help="signed checkpoints, one or several, that the log must begin with; repeatable",
-    )
+    places.add_older(verify)
 
 
 def run(args: argparse.Namespace) -> int:

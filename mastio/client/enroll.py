@@ -115,12 +115,22 @@ def send(client: httpx.Client, method: str, path: str, **more: Any) -> Any:
         ) from error
     if reply.is_success:
         return _document(reply)
-    problem = _document(reply)
-    known = problem if isinstance(problem, dict) else {}
+    raise refusal(reply)
+
+
+def refusal(reply: httpx.Response) -> Refused | ConfigurationError:
+    """What to raise for a reply that is not a good one."""
+    known = read_problem(reply)
     detail = known.get("detail") or known.get("error_description") or f"The appliance answered {reply.status_code}."
     if reply.status_code >= 500:
-        raise ConfigurationError(str(detail), str(known.get("hint") or ""))
-    raise Refused(f"{detail} {known.get('hint') or ''}".strip(), str(known.get("code") or ""))
+        return ConfigurationError(str(detail), str(known.get("hint") or ""))
+    return Refused(f"{detail} {known.get('hint') or ''}".strip(), str(known.get("code") or ""))
+
+
+def read_problem(reply: httpx.Response) -> dict[str, Any]:
+    """What an error reply says of itself, if it is one of the appliance's."""
+    problem = _document(reply)
+    return problem if isinstance(problem, dict) else {}
 
 
 def _document(reply: httpx.Response) -> Any:

@@ -23,6 +23,7 @@ import orjson
 from mastio.errors import AuditError, BadRequest
 from mastio.exchange import JSON, Action, Message, Principal, Recorded, Reply, RequestHead, Role, Route, Window
 from mastio.transparency import merkle, notes
+from mastio.transparency.notes import Checkpoint
 from mastio_audit import tiles
 from mastio_audit.chain import ChainError, Head, Row
 from mastio_audit.keys import LogKeys
@@ -55,6 +56,14 @@ ROUTES = (
 
 
 @dataclass(frozen=True, slots=True)
+class Past:
+    """The log as it was with `size` entries (None: as it is), and that it extends the one of `old` (None: no proof)."""
+
+    size: int | None
+    old: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Wanted:
     """What an exchange asks for: a tile, or entries from `start` on."""
 
@@ -75,7 +84,7 @@ class Doors:
         self._lock = asyncio.Lock()
         self._open = False
         self.read = {
-            "audit.checkpoint": _read_plain,
+            "audit.checkpoint": _read_checkpoint,
             "audit.tile": _read_tile,
             "audit.entries": _read_entries,
             "audit.proof": _read_proof,
@@ -97,7 +106,25 @@ class Doors:
             return _text(f"{self._keys.signers(self._now())[0].verifier}\n".encode())
         if recorded.message.plan == f"{LOG}/cosigned":
             return _text(await self._read_cosigned())
-        return _text(self._sign(await self._head()))
+        return _text(await self._extend(recorded.message.plan))
+
+    async def _extend(self, past: Past) -> bytes:
+        """A signed checkpoint, after the proof that was asked for with it."""
+        head = await self._head()
+        size = head.size if past.size is None else past.size
+        if size > head.size:
+            raise _nothing_there()
+        if past.old is not None and not 0 < past.old <= size:
+            raise BadRequest("The parameter old must be from 1 to the size of the log.")
+        ranges = [] if past.old is None else merkle.consistency(past.old, size)
+
+        async def read() -> tuple[bytes, list[bytes]]:
+            root = merkle.root(head.frontier) if size == head.size else await tiles.read_root(self._reader, size)
+            return root, await tiles.read_proof(self._reader, ranges, size)
+
+        root, hashes = await self._ask(read)
+        signed = notes.sign(Checkpoint(self._keys.origin, size, root), self._keys.signers(self._now()))
+        return signed if past.old is None else notes.write_extension(past.old, hashes, signed)
 
     async def _read_cosigned(self) -> bytes:
         try:
@@ -209,6 +236,13 @@ class Doors:
 def _read_plain(head: RequestHead, principal: Principal, body: bytes) -> tuple[Action, Message]:
     _parse_query(head, ())
     return _action(head), Message(body, plan=head.path)
+
+
+def _read_checkpoint(head: RequestHead, principal: Principal, body: bytes) -> tuple[Action, Message]:
+    if head.path != f"{LOG}/checkpoint":
+        return _read_plain(head, principal, body)
+    query = _parse_query(head, ("size", "old"))
+    return _action(head), Message(body, plan=Past(query.get("size"), query.get("old")))
 
 
 def _read_tile(head: RequestHead, principal: Principal, body: bytes) -> tuple[Action, Message]:

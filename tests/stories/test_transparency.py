@@ -18,8 +18,11 @@ import httpx
 import pytest
 
 from mastio.client import Identity
+from mastio.client.call import open_client
+from mastio.client.receipt import fetch_vkey, verify_receipt
 from mastio.transparency import merkle, notes
-from mastio.transparency.notes import Checkpoint, Verifier
+from mastio.transparency.merkle import ProofError
+from mastio.transparency.notes import Checkpoint, NoteError, Verifier
 from mastio_audit import chain, tiles
 from mastio_audit.keys import read_succession
 from world import NGINX, Appliance, open_appliance, wait_until
@@ -271,3 +274,70 @@ def test_an_agents_token_or_none_verifies_nothing(vera: Auditor) -> None:
     wrong.write_text("mastio_admin_nonsense")
     done = vera.run("verify", *vera.place[:-1], str(wrong))
     assert (done.returncode, done.stdout) == (1, b"") and done.stderr.startswith(b"mastio: ")
+
+
+def test_an_auditor_takes_checkpoint_proof_and_export_home(appliance: Appliance, vera: Auditor) -> None:
+    vkey = str(appliance.data / "log" / "vkey")
+    signed = vera.run("checkpoint", *vera.place, "--vkey", vkey)
+    assert signed.returncode == 0 and signed.stdout.startswith(b"test.example/audit\n")
+    (vera.folder / "cp").write_bytes(signed.stdout)
+    out = vera.folder / "log.ndjson"
+    assert vera.run("export", *vera.place, "-o", str(out)).returncode == 0
+    words = ("--vkey", vkey, "--checkpoint", str(vera.folder / "cp"))
+    assert vera.report("--export", str(out), *words)[0] == 0
+    for place in (vera.place, ["--data", str(appliance.data)]):
+        proof = vera.run("prove", *place, "5")
+        assert proof.returncode == 0, proof.stderr
+        (vera.folder / "proof").write_bytes(proof.stdout)
+        offline = ("prove", "--verify", str(vera.folder / "proof"), "--vkey", vkey)
+        assert vera.run(*offline, "--export", str(out)).returncode == 0
+        (vera.folder / "entry").write_bytes(out.read_bytes().splitlines()[6])
+        assert vera.run(*offline, "--entry", str(vera.folder / "entry")).returncode == 3
+    assert vera.run("prove", *vera.place, "999999").returncode == 1
+
+
+def test_an_agent_verifies_its_own_receipt(appliance: Appliance, alice: Identity, tmp_path: Path) -> None:
+    """With nothing but its identity, the key that it pinned, and a checkpoint that it kept the last time."""
+    (tmp_path / "vkey").write_bytes((appliance.data / "log" / "vkey").read_bytes())
+    kept = tmp_path / "kept"
+    pinned = ["--vkey", str(tmp_path / "vkey"), "--identity", str(alice.folder)]
+
+    def receipt(*words: str) -> subprocess.CompletedProcess[bytes]:
+        command = [sys.executable, "-m", "mastio", "audit", "receipt", *words]
+        return subprocess.run(command, capture_output=True, check=False, timeout=60)
+
+    with appliance.agent(alice) as client:
+        answer = client.get("/v1/agents/self")
+        first, request_id = answer.headers["mastio-receipt"], answer.headers["x-request-id"]
+        second = client.get("/v1/agents/self").headers["mastio-receipt"]
+    done = receipt(first, *pinned, "--checkpoint-out", str(kept))
+    assert done.returncode == 0, done.stderr
+    entry = json.loads(done.stdout)
+    assert (entry["id"], entry["agent"], entry["seq"]) == (request_id, "alice", int(first))
+    done = receipt(second, *pinned, "--checkpoint", str(kept), "--json")
+    found = json.loads(done.stdout)
+    assert (found["checkpoints"], found["pinned"], found["index"]) == (1, True, int(second))
+    assert b"not pinned" in receipt(first, "--identity", str(alice.folder)).stderr
+    with appliance.admin() as admin:
+        other = admin.get("/v1/admin/agents").headers["mastio-receipt"]
+    assert receipt(other, *pinned).returncode == 1
+    stranger = notes.Signer("test.example/audit", bytes(32))
+    assert receipt(first, "--identity", str(alice.folder), "--vkey", str(stranger.verifier)).returncode == 3
+    lines = kept.read_bytes().split(b"\n")
+    forged = notes.sign(Checkpoint("test.example/audit", int(lines[1]), bytes(32)), [stranger])
+    kept.write_bytes(forged)
+    assert receipt(first, *pinned, "--checkpoint", str(kept)).returncode == 3
+
+
+def test_a_receipt_from_a_log_that_was_rewritten(appliance: Appliance, alice: Identity) -> None:
+    """The older checkpoint is truly signed, and not of this log: whoever signs cannot show that it was extended."""
+    stranger = notes.Signer("test.example/audit", bytes(32))
+    with open_client(alice) as client:
+        index = int(client.get("/v1/agents/self").headers["mastio-receipt"])
+        known = [fetch_vkey(client), stranger.verifier]
+        good = verify_receipt(client, index, known)
+        older = Checkpoint("test.example/audit", good.checkpoint.size - 1, bytes(32))
+        for wrong in (older, Checkpoint(older.origin, 10**9, bytes(32)), Checkpoint("other", 1, bytes(32))):
+            with pytest.raises((ProofError, NoteError)):
+                verify_receipt(client, index, known, [notes.sign(wrong, [stranger])])
+        assert verify_receipt(client, index, known, [good.signed]).entry == good.entry

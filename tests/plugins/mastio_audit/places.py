@@ -110,25 +110,32 @@ class Served:
 
     def __init__(self, data: Path, *signers: Signer, change: Change | None = None) -> None:
         keys: Any = SimpleNamespace(origin=ORIGIN, signers=lambda now: list(signers or [FIRST]))
-        self._doors = Doors(SqliteReader(data / "db" / "audit.sqlite"), keys, lambda: 0.0)
+        self._doors = Doors(SqliteReader(data / "db" / "audit.sqlite"), keys, lambda: 0.0, data / "log" / "cosigned")
         self._loop = asyncio.new_event_loop()
         self._change = change
-        self.asked: list[str] = []
 
     def fetch(self, path: str) -> bytes:
-        self.asked.append(path)
-        kind = "audit.tile" if path.startswith("tile/") else "audit.checkpoint"
-        params = {"path": path.removeprefix("tile/")}
-        head: Any = SimpleNamespace(query=b"", params=params, path=f"{LOG}/{path}", route=SimpleNamespace(kind=kind))
+        """As the verifier asks."""
         try:
-            _, message = self._doors.read[kind](head, None, b"")
-            recorded: Any = SimpleNamespace(message=message, principal=None)
-            reply = self._loop.run_until_complete(self._doors.dispatch[kind](recorded))
+            content = self.read(path)
         except MastioError as error:
             assert error.code in ("not_found", "audit_damaged"), error
             raise Absent(error.message) from error
+        return content if self._change is None else self._change(path, content)
+
+    def read(self, target: str) -> bytes:
+        """Raises `MastioError`."""
+        path, _, query = target.partition("?")
+        kind = "audit.tile" if path.startswith("tile/") else "audit.checkpoint"
+        params = {"path": path.removeprefix("tile/")}
+        head: Any = SimpleNamespace(
+            query=query.encode(), params=params, path=f"{LOG}/{path}", route=SimpleNamespace(kind=kind)
+        )
+        _, message = self._doors.read[kind](head, None, b"")
+        recorded: Any = SimpleNamespace(message=message, principal=None)
+        reply = self._loop.run_until_complete(self._doors.dispatch[kind](recorded))
         assert isinstance(reply.body, bytes)
-        return reply.body if self._change is None else self._change(path, reply.body)
+        return reply.body
 
     def close(self) -> None:
         self._loop.run_until_complete(self._doors.close())
