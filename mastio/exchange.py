@@ -32,8 +32,8 @@ class Route:
     `limit` bounds the body in bytes. `streams`: the reply may come in pieces, so the edge must not buffer it, or take
     long, so it ends when the client hangs up.
     `credential_in_body`: the body is read before authentication because it may carry the credential (RFC 7521 §4.2);
-    keep `limit` small there, since strangers reach it. `other_dialect`: a header's name, and the dialect of the callers
-    who send it, where two dialects share a path.
+    keep `limit` small there, since strangers reach it. `other_dialects`: names of headers, and the dialect of the
+    callers who send one, where several dialects share a path.
     """
 
     path: str
@@ -46,7 +46,7 @@ class Route:
     limit: int = 64 * 1024
     streams: bool = False
     credential_in_body: bool = False
-    other_dialect: tuple[bytes, Dialect] | None = None
+    other_dialects: tuple[tuple[bytes, Dialect], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +81,9 @@ class RequestHead:
     @property
     def dialect(self) -> Dialect:
         """What the caller speaks, and is answered in."""
-        other = self.route.other_dialect
-        if other is not None and any(name == other[0] for name, _ in self.headers):
-            return other[1]
+        for header, dialect in self.route.other_dialects:
+            if any(name == header for name, _ in self.headers):
+                return dialect
         return self.route.dialect
 
 

@@ -65,6 +65,8 @@ def render(dialect: Dialect, error: MastioError, request_id: str) -> tuple[int, 
             body, content_type = encode_problem(error, request_id), b"application/problem+json"
     headers = [(name.lower().encode("ascii"), value.encode("latin-1")) for name, value in error.headers]
     headers += [(b"content-type", content_type), (b"cache-control", b"no-store")]
+    if dialect == "anthropic":
+        headers.append((b"request-id", request_id.encode("ascii")))  # what its SDKs show beside an error
     return status, headers, body
 
 

@@ -13,7 +13,7 @@ from typing import Literal
 from pydantic import Field, field_validator
 
 from mastio.errors import ConfigurationError
-from mastio.exchange import Role, Route
+from mastio.exchange import Dialect, Role, Route
 from mastio.hooks import Hooks, Plugin, PluginSettings
 from mastio.services import Services
 from mastio.store.base import ProviderKind, ProviderRow
@@ -25,6 +25,14 @@ from mastio_llm.registry import Registry
 
 AGENT: frozenset[Role] = frozenset({"agent"})
 MAX_BODY = 10 * 1024 * 1024
+
+
+SIGNS: tuple[tuple[bytes, Dialect], ...] = (
+    (b"anthropic-version", "anthropic"),
+    (b"x-goog-api-client", "gemini"),
+    (b"x-goog-api-key", "gemini"),
+)
+"""What tells clients apart on the path that they share; the edge knows the same (`nginx/mastio.conf`)."""
 
 
 def _call(path: str, summary: str) -> Route:
@@ -45,9 +53,9 @@ ROUTES = (
         ("GET",),
         AGENT,
         "llm.models",
-        "Models that the caller may use (OpenAI; Anthropic for callers with `anthropic-version`)",
+        "Models that the caller may use (OpenAI; by their headers Anthropic or Gemini)",
         dialect="openai",
-        other_dialect=(b"anthropic-version", "anthropic"),
+        other_dialects=SIGNS,
     ),
     _call("/v1/messages", "Message (Anthropic)"),
     _call("/v1/messages/count_tokens", "Count of a message's tokens (Anthropic)"),

@@ -372,6 +372,7 @@ def test_models_are_listed_in_the_callers_shape(appliance: Appliance, stub: Stub
             openai = client.get("/v1/models").json()
             anthropic = client.get("/v1/models", headers={"anthropic-version": "2023-06-01"}).json()
             gemini = client.get("/v1beta/models").json()
+            assert client.get("/v1/models", headers={"x-goog-api-client": "x"}).json() == gemini
     finally:
         with appliance.admin() as admin:
             for kind in ("anthropic", "gemini"):
@@ -389,6 +390,7 @@ def test_models_are_listed_in_the_callers_shape(appliance: Appliance, stub: Stub
     [
         ("/v1/models", {}, {"message", "type", "param", "code"}),
         ("/v1/models", {"anthropic-version": "2023-06-01"}, {"type", "message"}),
+        ("/v1/models", {"x-goog-api-client": "x"}, {"code", "message", "status"}),
         ("/v1beta/models", {}, {"code", "message", "status"}),
     ],
 )
