@@ -30,7 +30,8 @@ PURE = [
     "plugins/mastio_llm/dialects/gemini.py", "plugins/mastio_audit/chain.py", "mastio/transparency/merkle.py",
     "mastio/transparency/notes.py", "plugins/mastio_audit/sinks/view.py", "plugins/mastio_audit/sinks/rfc5424.py",
     "plugins/mastio_audit/sinks/cef.py", "plugins/mastio_audit/sinks/ocsf.py",
-    "plugins/mastio_audit/anchors/cosignatures.py",
+    "plugins/mastio_audit/anchors/cosignatures.py", "plugins/mastio_audit/anchors/der.py",
+    "plugins/mastio_audit/anchors/timestamps.py",
 ]  # fmt: skip
 EFFECTS = {
     "asyncio",

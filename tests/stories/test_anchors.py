@@ -7,15 +7,20 @@ import os
 import re
 import shutil
 import signal
+import ssl
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+import trustme
 
 from mastio.transparency import notes
 from mastio_audit.anchors.cosignatures import find_cosigners
 from postgresql import create_database
+from tsa import OPENSSL, Tsa, TsaServer
 from witness import WitnessServer
 from world import NGINX, Appliance, open_appliance, wait_until
 
@@ -48,11 +53,18 @@ def metrics(appliance: Appliance) -> dict[str, float]:
     return {name: float(value) for name, value in re.findall(r"^(mastio_audit_\S+) (\S+)$", text, re.MULTILINE)}
 
 
+def verify(appliance: Appliance, checkpoints: Path) -> int:
+    """Exit status of `mastio audit verify` with old checkpoints."""
+    command = [sys.executable, "-m", "mastio", "audit", "verify", "--data", str(appliance.data)]
+    return subprocess.run([*command, "--checkpoint", str(checkpoints)], capture_output=True, check=False).returncode
+
+
 def test_a_whole_data_folder_that_was_put_back_is_not_continued(tmp_path: Path) -> None:
     path, older = tmp_path / "anchor", tmp_path / "older"
     with open_appliance(workers=2, stub=None, more=file_anchor(path)) as (appliance, _):
         size = grow(appliance)
         wait_until(lambda: path.exists() and sizes(path)[-1] >= size, WITHIN, "a checkpoint is anchored")
+        assert verify(appliance, path) == 0
         assert len(sizes(path)) >= 1 and sizes(path) == sorted(set(sizes(path)))
         appliance.stop()
         for name in ("db", "log"):
@@ -69,6 +81,7 @@ def test_a_whole_data_folder_that_was_put_back_is_not_continued(tmp_path: Path) 
             appliance.start(6)
         assert str(path) in str(caught.value) and "older copy" in str(caught.value)
         appliance.stop()
+        assert verify(appliance, path) == 3, "whoever has the file sees it"
         path.rename(tmp_path / "anchor.cut")
         appliance.start()
         assert appliance.verify() == 0
@@ -239,3 +252,54 @@ def test_of_two_replicas_one_asks_and_both_serve(postgresql: str, tmp_path: Path
                 assert metrics(second)['mastio_audit_fork{anchor="w1"}'] == 0
             finally:
                 second.stop()
+
+
+# --- time stamps -----
+
+
+def stamped(server: TsaServer, tsa: Tsa, name: str, ca_file: Path) -> str:
+    return (
+        f'[[audit.anchors]]\nname = "{name}"\nkind = "rfc3161"\nurl = "{server.url}"\nca_file = "{ca_file}"\n'
+        f'tsa_ca_file = "{tsa.ca_file}"\nallow_addresses = ["127.0.0.1", "::1"]\nevery = 1\n'
+    )
+
+
+@pytest.mark.skipif(OPENSSL is None, reason="openssl is not installed")
+def test_openssl_verifies_what_a_time_stamping_authority_said(tmp_path: Path) -> None:
+    """Over TLS to a named authority. A second one cannot be reached so, a third one's stamps are of another root."""
+    trusted, doubted = trustme.CA(), trustme.CA()
+    trusted.cert_pem.write_to_path(tmp_path / "trusted.pem")
+    doubted.cert_pem.write_to_path(tmp_path / "doubted.pem")
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    trusted.issue_cert("localhost").configure_cert(tls)
+    tsa, other = Tsa(tmp_path / "tsa"), Tsa(tmp_path / "other", kind="rsa")
+    with contextlib.ExitStack() as stack:
+        server, unseen = (stack.enter_context(TsaServer(tsa, tls)) for _ in range(2))
+        wrong = stack.enter_context(TsaServer(other, tls))
+        anchors = stamped(server, tsa, "one", tmp_path / "trusted.pem")
+        anchors += stamped(unseen, tsa, "two", tmp_path / "doubted.pem")
+        anchors += stamped(wrong, tsa, "three", tmp_path / "trusted.pem")
+        appliance, _ = stack.enter_context(open_appliance(stub=None, more=anchors))
+        folder = appliance.data / "log" / "timestamps"
+        size = grow(appliance)
+        newest = lambda: max((int(file.stem) for file in (folder / "one").glob("*.tsr")), default=0)  # noqa: E731
+        wait_until(lambda: newest() >= size, WITHIN, "a checkpoint is stamped")
+        with appliance.admin() as admin:
+            key = notes.parse_vkey(admin.get("/v1/audit/log/vkey").text)
+        stamps = sorted((folder / "one").glob("*.tsr"))
+        for stamp in stamps:
+            checkpoint = stamp.with_suffix(".checkpoint")
+            assert notes.open_checkpoint(checkpoint.read_bytes(), [key]).size == int(stamp.stem)
+            assert tsa.verify(checkpoint, stamp) and not other.verify(checkpoint, stamp)
+        assert not tsa.verify(stamps[0].with_suffix(".checkpoint"), stamps[-1]) or len(stamps) == 1
+        found = metrics(appliance)
+        for name, reason in {"two": "cannot be reached", "three": "does not lead to a trusted authority"}.items():
+            wait_until(lambda name=name: f"anchor {name} takes no" in appliance.log(), WITHIN, "it is said")
+            assert re.search(rf"the audit anchor {name} takes no checkpoint: .*{reason}", appliance.log())
+            assert found[f'mastio_audit_anchor_failures_total{{anchor="{name}"}}'] >= 1
+            assert not (folder / name).exists()
+        assert found['mastio_audit_anchor_size_entries{anchor="one"}'] >= size and appliance.is_ready()
+        tsa.change = lambda reply: (200, "application/timestamp-reply", reply[:-1] + bytes([reply[-1] ^ 1]))
+        wait_until(lambda: "answer is not taken: its signature is wrong" in appliance.log(), WITHIN, "a forgery is not")
+        tsa.change = lambda reply: (200, "text/html", reply)
+        wait_until(lambda: "does not answer with a time stamp" in appliance.log(), WITHIN, "nor another type")

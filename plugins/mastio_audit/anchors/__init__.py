@@ -8,6 +8,8 @@
 | `file.py` | an append-only file: against who puts an older copy of the data folder back |
 | `cosignatures.py` | what is said to a witness and what its answer means. Pure |
 | `witness.py`, `witnesses.py` | one witness, and the quorum of them: against two logs of one name |
+| `authority.py` | a time-stamping authority: against who has every key, but not before they had them |
+| `timestamps.py`, `der.py` | what is asked of it, and whether its answer counts. Pure |
 | `memory.py`, `postgres.py` | what an anchor remembers, and which of the appliances that share a log serves it |
 
 This module connects them. Every worker compares the log with the files when it starts, the first one hands over.
@@ -21,14 +23,24 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from cryptography import x509
+
 from mastio.errors import ConfigurationError
 from mastio.exchange import JSON, Entry
 from mastio.services import Services, Upstream
+from mastio_audit.anchors.authority import Authority
 from mastio_audit.anchors.figures import Figures
 from mastio_audit.anchors.file import FileAnchor
 from mastio_audit.anchors.keeper import Keeper
 from mastio_audit.anchors.memory import FileMemory, Memory
-from mastio_audit.anchors.settings import WITNESSES, AnchorSettings, FileAnchorSettings, WitnessSettings
+from mastio_audit.anchors.place import Place
+from mastio_audit.anchors.settings import (
+    WITNESSES,
+    AnchorSettings,
+    FileAnchorSettings,
+    TimestampSettings,
+    WitnessSettings,
+)
 from mastio_audit.anchors.witness import Witness
 from mastio_audit.anchors.witnesses import Witnesses
 from mastio_audit.chain import Head
@@ -66,13 +78,17 @@ class Anchors:
         self._verified = False
         self._files: list[tuple[FileAnchorSettings, FileAnchor]] = []
         self._witnesses: list[tuple[WitnessSettings, Upstream]] = []
+        self._authorities: list[tuple[TimestampSettings, Authority]] = []
         for one in settings:
             if isinstance(one, FileAnchorSettings):
                 refuse_own(f"The audit anchor {one.name}", one.path, services.data)
                 self._files.append((one, FileAnchor(one.name, one.path, keys.origin, self._sign)))
-            else:
-                upstream = services.upstreams.open(one.url, one.allow_addresses, TIMEOUTS, _tls(one.name, one.ca_file))
+                continue
+            upstream = services.upstreams.open(one.url, one.allow_addresses, TIMEOUTS, _tls(one.name, one.ca_file))
+            if isinstance(one, WitnessSettings):
                 self._witnesses.append((one, upstream))
+            else:
+                self._authorities.append((one, self._open_authority(one, upstream)))
 
     async def verify(self, reader: LogReader) -> None:
         """That the log begins with what the files hold. Only at the start: a file that fails later holds nobody up.
@@ -93,10 +109,11 @@ class Anchors:
             yield
             return
         figures, now = Figures(), self._services.now
-        keepers = [Keeper(one.name, place, open_reader(), figures, now, one.every) for one, place in self._files]
+        alone: list[tuple[FileAnchorSettings | TimestampSettings, Place]] = [*self._files, *self._authorities]
+        keepers = [Keeper(one.name, place, open_reader(), figures, now, one.every) for one, place in alone]
         if self._witnesses:
-            place = self._gather(open_reader(), record, figures)
-            keepers.append(Keeper(WITNESSES, place, open_reader(), figures, now, self._every))
+            witnesses = self._gather(open_reader(), record, figures)
+            keepers.append(Keeper(WITNESSES, witnesses, open_reader(), figures, now, self._every))
         for keeper in keepers:
             keeper.start()
         try:
@@ -123,6 +140,11 @@ class Anchors:
             *(self._keys.origin, cosigned_file(services.data), memory, reader, self._sign, figures, services.now),
         )
 
+    def _open_authority(self, one: TimestampSettings, upstream: Upstream) -> Authority:
+        data, trusted = self._services.data, _read_trusted(one.name, one.tsa_ca_file)
+        folder, memory = data / "log" / "timestamps" / one.name, self._open_memory(one.name)
+        return Authority(one.name, upstream, trusted, folder, memory, self._sign, self._services.now)
+
     def _open_memory(self, name: str) -> Memory:
         if self._services.database_url.startswith("sqlite"):
             return FileMemory(self._services.data / "anchors")
@@ -148,3 +170,14 @@ def _tls(name: str, ca_file: Path | None) -> ssl.SSLContext | None:
         ) from error
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     return context
+
+
+def _read_trusted(name: str, file: Path) -> list[x509.Certificate]:
+    """Raises `ConfigurationError`."""
+    try:
+        return x509.load_pem_x509_certificates(file.read_bytes())
+    except (OSError, ValueError) as error:
+        raise ConfigurationError(
+            f"The audit anchor {name} has a tsa_ca_file that cannot be used.",
+            "Name a PEM file with the certificates that the authority's own leads to.",
+        ) from error

@@ -72,7 +72,16 @@ class WitnessSettings(_OutwardSettings):
         return notes.parse_vkey(self.vkey, notes.COSIGNATURE)
 
 
-AnchorSettings = Annotated[FileAnchorSettings | WitnessSettings, Field(discriminator="kind")]
+class TimestampSettings(_OutwardSettings):
+    """An RFC 3161 authority, asked every `every` seconds while the log grows. `tsa_ca_file`: what the certificates of
+    its time stamps must lead to, PEM."""
+
+    kind: Literal["rfc3161"]
+    tsa_ca_file: Path
+    every: float = Field(default=3600, ge=1, le=7 * 86_400)
+
+
+AnchorSettings = Annotated[FileAnchorSettings | WitnessSettings | TimestampSettings, Field(discriminator="kind")]
 
 
 def verify_unique(anchors: tuple[AnchorSettings, ...]) -> tuple[AnchorSettings, ...]:

@@ -21,6 +21,8 @@ VKEY = str(Verifier("witness.example/w1", bytes(32), COSIGNATURE))
 OTHER = str(Verifier("witness.example/w2", bytes([1]) * 32, COSIGNATURE))
 WITNESS = {"name": "w", "kind": "witness", "url": "https://witness.example/prefix", "vkey": VKEY}
 
+STAMPS = {"name": "t", "kind": "rfc3161", "url": "https://tsa.example/tsr", "tsa_ca_file": "/etc/tsa.pem"}
+
 
 def read(*anchors: dict[str, Any], **more: Any) -> AuditSettings:
     return AuditSettings.model_validate({"anchors": list(anchors), **more})
@@ -50,6 +52,8 @@ def test_what_is_right_is_taken() -> None:
         ([WITNESS | {"url": "ftp://witness.example"}], "https://"),
         ([WITNESS | {"url": "https://me:secret@witness.example"}], "must not have a user"),
         ([WITNESS | {"allow_addresses": ["everywhere"]}], "CIDR"),
+        ([{name: STAMPS[name] for name in STAMPS if name != "tsa_ca_file"}], "tsa_ca_file"),
+        ([STAMPS | {"vkey": VKEY}], "vkey"),
         ([WITNESS, WITNESS | {"name": "v"}], "a key and a key name"),
     ],
 )
@@ -80,6 +84,8 @@ def test_a_ca_file_is_one(tmp_path: Path) -> None:
         file = tmp_path / "ca.pem"
         if content is not None:
             file.write_bytes(content)
+        with pytest.raises(ConfigurationError, match="tsa_ca_file"):
+            make(read(STAMPS | {"tsa_ca_file": str(file)}), tmp_path)
         with pytest.raises(ConfigurationError, match="ca_file"):
             make(read(WITNESS | {"ca_file": str(file)}, witness_quorum=1), tmp_path)
 
