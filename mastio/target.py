@@ -98,7 +98,7 @@ def parse_base_url(url: str) -> Target:
     host = parts.hostname or ""
     if "[" not in parts.netloc and not _HOST.fullmatch(host):
         raise TargetError("The URL's host is not a plain name or address.")
-    if _looks_numeric(host):
+    if looks_numeric(host):
         raise TargetError("The URL's host is an address in an unusual spelling.")
     path = parts.path.rstrip("/")
     if not _PATH.fullmatch(path) or any(segment in (".", "..") for segment in path.split("/")):
@@ -106,7 +106,7 @@ def parse_base_url(url: str) -> Target:
     return Target(parts.scheme, host, port or (443 if parts.scheme == "https" else 80), path)
 
 
-def _looks_numeric(host: str) -> bool:
+def looks_numeric(host: str) -> bool:
     """True for what a resolver would take as an IPv4 address though it is not in dotted-decimal form."""
     try:
         ip_address(host)

@@ -22,6 +22,7 @@ from mastio.strictjson import JsonError, parse_object, replace_member
 from mastio_llm.dialects import OPERATIONS, SPEAKERS
 from mastio_llm.dialects.operation import Asked, Form, Operation, Speaker, Usage
 from mastio_llm.jsonarray import ArraySplitter
+from mastio_llm.links import verify_links
 from mastio_llm.registry import Choice, Registry, resolve
 from mastio_llm.sse import BrokenOff, EventTooLong, Splitter
 
@@ -59,6 +60,8 @@ def read_call(registry: Registry, head: RequestHead, body: bytes) -> tuple[Actio
     except JsonError as error:
         raise BadRequest(str(error), code="invalid_json") from error
     asked = operation.find(head.params, head.query, document)
+    if operation.links is not None and (operation.link_marker in body or b"\\u" in body):
+        verify_links(operation.links(document))
     choice = resolve(asked.model, registry.providers, operation.dialect)
     if choice is None:
         raise BadRequest("No configured provider serves this model.", code="model_not_found")
@@ -165,6 +168,8 @@ async def _reply(upstream: UpstreamReply, plan: Plan, request_id: str, close: Cl
         reply = await _failure(upstream, plan.choice)
         await close()
         return reply
+    if any(name == b"content-encoding" and value.lower() != b"identity" for name, value in upstream.headers):
+        raise DispatchError("The provider sent an encoding that it was not asked for.")
     operation, form = plan.operation, plan.asked.form
     headers = reply_headers(upstream, plan.choice)
     if splitter := _splitter(headers, plan):

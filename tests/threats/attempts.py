@@ -230,7 +230,11 @@ def verify_error(answer: Answer, path: str) -> str:
     if path == TOKEN:
         assert document.keys() == {"error", "error_description"} and kind == "application/json", text
         code = document["error"]
-    elif path in (CHAT, "/v1/models"):
+    elif path.startswith(("/v1/messages", "/v1beta/", "/v1/models/")):
+        keys = {"type", "message"} if path.startswith("/v1/messages") else {"code", "message", "status"}
+        assert document["error"].keys() == keys and kind == "application/json", text
+        code = re.findall(r"\((\w+)\)$", document["error"]["message"])[0]
+    elif path in (CHAT, "/v1/models", "/v1/responses", "/v1/embeddings", "/v1/moderations"):
         assert document["error"].keys() == {"message", "type", "param", "code"} and kind == "application/json", text
         code = document["error"]["code"]
     else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import orjson
@@ -21,6 +21,7 @@ from mastio_llm.dialects.operation import (
     Usage,
     member,
     names_of,
+    parts_of,
     read_form,
     read_model,
     tally,
@@ -48,6 +49,15 @@ def find_count(params: Mapping[str, str], query: bytes, document: dict[str, Any]
 def _verify_messages(document: dict[str, Any]) -> None:
     if not isinstance(document.get("messages"), list):
         raise BadRequest("The member messages must be a list.", code="invalid_body")
+
+
+def links_of_messages(document: dict[str, Any]) -> Iterator[object]:
+    for message in parts_of(document.get("messages")):
+        for block in parts_of(message.get("content")):
+            for part in (block, *parts_of(block.get("content"))):
+                yield member(part, "source").get("url")
+    for server in parts_of(document.get("mcp_servers")):
+        yield server.get("url")
 
 
 def read_usage(document: Any) -> Usage | None:
@@ -114,6 +124,8 @@ OPERATIONS = {
         break_message,
         query=frozenset({b"beta"}),
         stream=Stream((b"message_start", b"message_delta", b"message_stop", b'"error"'), look),
+        link_marker=b'"url"',
+        links=links_of_messages,
     ),
     "/v1/messages/count_tokens": Operation(
         "llm.count_tokens",
@@ -123,6 +135,8 @@ OPERATIONS = {
         no_usage,
         break_message,
         query=frozenset({b"beta"}),
+        link_marker=b'"url"',
+        links=links_of_messages,
     ),
 }
 

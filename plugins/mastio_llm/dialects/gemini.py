@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import quote
 
@@ -22,6 +22,7 @@ from mastio_llm.dialects.operation import (
     Stream,
     Usage,
     member,
+    parts_of,
     tally,
     tokens,
     verify_counts,
@@ -63,6 +64,14 @@ def _find(params: Mapping[str, str], document: dict[str, Any], form: Form) -> As
             member(document, name), ("maxOutputTokens", "max_output_tokens", "candidateCount", "candidate_count")
         )
     return Asked(model, form)
+
+
+def links_of_contents(document: dict[str, Any]) -> Iterator[object]:
+    for name in ("contents", "systemInstruction", "system_instruction"):
+        for content in parts_of(document.get(name)):
+            for part in parts_of(content.get("parts")):
+                file = member(part, "fileData") or member(part, "file_data")
+                yield from (file.get("fileUri"), file.get("file_uri"))
 
 
 def read_usage(document: Any) -> Usage | None:
@@ -108,7 +117,17 @@ def _stream(model: str, form: Form) -> str:
     return f"{address}?alt=sse" if form == "events" else address
 
 
-_GENERATE = Operation("llm.chat", "gemini", find_content, _content, read_usage, break_content, in_body=False)
+_GENERATE = Operation(
+    "llm.chat",
+    "gemini",
+    find_content,
+    _content,
+    read_usage,
+    break_content,
+    in_body=False,
+    link_marker=b"ri",
+    links=links_of_contents,
+)
 _STREAM = Operation(
     "llm.chat",
     "gemini",
@@ -118,6 +137,8 @@ _STREAM = Operation(
     break_content,
     in_body=False,
     stream=Stream((b"usageMetadata", b"finishReason", b"blockReason", b'"error"'), look, closes=True),
+    link_marker=b"ri",
+    links=links_of_contents,
 )
 
 OPERATIONS = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import orjson
@@ -21,6 +21,7 @@ from mastio_llm.dialects.operation import (
     Usage,
     member,
     names_of,
+    parts_of,
     read_form,
     read_model,
     tally,
@@ -46,6 +47,22 @@ def find_responses(params: Mapping[str, str], query: bytes, document: dict[str, 
 
 def find_plain(params: Mapping[str, str], query: bytes, document: dict[str, Any]) -> Asked:
     return Asked(read_model(document))
+
+
+def links_of_chat(document: dict[str, Any]) -> Iterator[object]:
+    for message in parts_of(document.get("messages")):
+        for part in parts_of(message.get("content")):
+            link = part.get("image_url")
+            yield link.get("url") if isinstance(link, dict) else link
+
+
+def links_of_response(document: dict[str, Any]) -> Iterator[object]:
+    for item in parts_of(document.get("input")):
+        for part in (item, *parts_of(item.get("content")), *parts_of(item.get("output"))):
+            link = part.get("image_url")
+            yield from (link.get("url") if isinstance(link, dict) else link, part.get("file_url"))
+    for tool in parts_of(document.get("tools")):
+        yield tool.get("server_url")
 
 
 def read_usage(document: Any) -> Usage | None:
@@ -127,6 +144,8 @@ OPERATIONS = {
         read_usage,
         break_chat,
         stream=Stream((b"[DONE]", b'"usage"', b'"error"'), look_at_chat),
+        link_marker=b"_url",
+        links=links_of_chat,
     ),
     "/v1/responses": Operation(
         "llm.responses",
@@ -136,6 +155,8 @@ OPERATIONS = {
         read_response_usage,
         break_response,
         stream=Stream((*(name.encode() for name in _ENDINGS if "." in name), b'"error"'), look_at_response),
+        link_marker=b"_url",
+        links=links_of_response,
     ),
     "/v1/embeddings": Operation(
         "llm.embeddings", "openai", find_plain, _at("/embeddings"), read_usage, break_chat

@@ -5,7 +5,7 @@ Pure. `mastio_llm.calls` carries operations out and knows no dialect.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
@@ -67,7 +67,8 @@ class Operation:
     `find` reads model and form from the path's parameters, the query and the body; raises `BadRequest`. `address` is
     where a provider of the same dialect takes it, after its base URL. `in_body`: the body names the model. `query`:
     the parameters of the caller's query that go along. `usage` reads a whole reply. `encode_break` writes the end of a
-    stream that cannot go on.
+    stream that cannot go on. `links` finds the addresses that the provider is to fetch; there is none in a body without
+    `link_marker`.
     """
 
     kind: str
@@ -79,6 +80,8 @@ class Operation:
     in_body: bool = True
     query: frozenset[bytes] = frozenset()
     stream: Stream = field(default_factory=lambda: Stream((), never))
+    link_marker: bytes = b""
+    links: Callable[[dict[str, Any]], Iterator[object]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,3 +166,11 @@ def names_of(document: Mapping[str, Any], collection: str, name: str) -> list[st
     items = document.get(collection)
     found = [item.get(name) for item in items if isinstance(item, dict)] if isinstance(items, list) else []
     return [value for value in found if isinstance(value, str)]
+
+
+def parts_of(value: object) -> Iterator[dict[str, Any]]:
+    """The objects of a list, or the object itself."""
+    if isinstance(value, dict):
+        yield value
+    elif isinstance(value, list):
+        yield from (item for item in value if isinstance(item, dict))

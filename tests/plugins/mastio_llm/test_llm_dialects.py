@@ -1,0 +1,172 @@
+"""What a dialect reads of replies and streams, case by case; whole exchanges are in tests/stories/test_dialects.py."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mastio.errors import BadRequest
+from mastio.store.base import ProviderRow
+from mastio_llm.calls import read_query
+from mastio_llm.dialects import OPERATIONS, anthropic, gemini, openai
+from mastio_llm.dialects.operation import Sight
+from mastio_llm.jsonarray import ArraySplitter
+from mastio_llm.links import is_acceptable
+from mastio_llm.registry import resolve
+from mastio_llm.sse import MAX_EVENT, BrokenOff, EventTooLong, Splitter, find_end
+
+GENERATE = OPERATIONS["/v1/models/{model...}:streamGenerateContent"].stream
+ARRAY = b'[ {"a":"]}\\"\\\\"} ,\r\n{"candidates":[{"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":3}}\n]\n'
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])
+def test_an_array_is_cut_behind_whole_elements(size: int) -> None:
+    splitter = ArraySplitter(GENERATE)
+    windows = [splitter.feed(ARRAY[at : at + size]) for at in range(0, len(ARRAY), size) if not splitter.done]
+    released = [window for window in windows if window is not None]
+    assert b"".join(window.data for window in released) == ARRAY.rstrip()
+    assert released[-1].last and [window.last for window in released].count(True) == 1
+    assert splitter.usage == {"input_tokens": 3}
+    if size == 1:
+        assert [window.data[-1:] for window in released] == [b"}", b"}", b"]"]
+
+
+@pytest.mark.parametrize("text", [b'{"error":1}', b"[]", b"[1,2]", b'[{"a":1}]', b"}", b"]"])
+def test_an_array_without_an_answer_is_broken_off(text: bytes) -> None:
+    splitter = ArraySplitter(GENERATE)
+    with pytest.raises(BrokenOff):
+        splitter.feed(text)
+        splitter.close()
+
+
+def test_an_error_in_an_array_is_its_end() -> None:
+    window = ArraySplitter(GENERATE).feed(b'[{"error":{"code":503}},{"more":1}')
+    assert window is not None
+    assert (window.data, window.last, window.failure) == (b'[{"error":{"code":503}}]', True, "upstream_error")
+
+
+def test_an_element_without_end_is_refused() -> None:
+    splitter = ArraySplitter(GENERATE)
+    splitter.feed(b"[{")
+    with pytest.raises(EventTooLong):
+        for _ in range(MAX_EVENT // 65536 + 2):
+            splitter.feed(b'"a":' + b"1" * 65536)
+
+
+@pytest.mark.parametrize(
+    ("data", "end"),
+    [
+        (b"", 0), (b"data: a", 0), (b"data: a\n", 0), (b"data: a\n\n", 9), (b"data: a\n\nx", 9), (b"a\r\n\r\nb", 5),
+        (b"a\r\n\r", 0), (b"a\r\rb", 3), (b"a\n\r\nb", 4), (b"a\n\nb\r\n\r\nc", 8), (b"a\r\n\nb", 4),
+    ],
+)  # fmt: skip
+def test_every_blank_line_is_found(data: bytes, end: int) -> None:
+    assert find_end(data, 0) == end
+
+
+def test_a_stream_that_closes_needs_its_finish() -> None:
+    splitter = Splitter(GENERATE)
+    splitter.feed(b'data: {"candidates":[{"content":{"parts":[{"text":"finishReason"}]}}]}\n\n')
+    with pytest.raises(BrokenOff):
+        splitter.close()
+    window = splitter.feed(b'data: {"candidates":[{"finishReason":"STOP"}]}\n\n')
+    assert window is not None and not window.last
+    splitter.close()
+    blocked = Splitter(GENERATE)
+    blocked.feed(b'data: {"promptFeedback":{"blockReason":"SAFETY"}}\n\n')
+    blocked.close()
+
+
+@pytest.mark.parametrize(
+    ("look", "data", "sight"),
+    [
+        (openai.look_at_chat, b"[DONE]", Sight(end=True)),
+        (openai.look_at_chat, b'{"usage":null}', None),
+        (openai.look_at_chat, b'{"error":{}}', None),
+        (openai.look_at_chat, b'{"error":{"message":"x"}}', Sight(end=True, failed=True)),
+        (openai.look_at_chat, b"not json", None),
+        (openai.look_at_response, b'{"type":"response.incomplete","response":{}}', Sight(end=True)),
+        (openai.look_at_response, b'{"type":"error"}', Sight(end=True, failed=True)),
+        (openai.look_at_response, b'{"type":["error"]}', None),
+        (anthropic.look, b'{"type":"message_delta","usage":{"output_tokens":5}}', Sight({"output_tokens": 5})),
+        (anthropic.look, b'{"type":"message_delta","usage":{"input_tokens":1,"output_tokens":5}}',
+         Sight({"output_tokens": 5})),
+        (anthropic.look, b'{"type":"message_delta","usage":{"input_tokens":1,"cache_read_input_tokens":2,'
+         b'"output_tokens":5}}', Sight({"input_tokens": 3, "output_tokens": 5, "cached_tokens": 2})),
+        (anthropic.look, b'"message_stop"', None),
+        (gemini.look, b'{"candidates":"finishReason"}', Sight()),
+        (gemini.look, b"[]", None),
+    ],
+)  # fmt: skip
+def test_what_an_event_tells(look: Any, data: bytes, sight: Sight | None) -> None:
+    assert look(data) == sight
+
+
+@pytest.mark.parametrize(
+    ("read", "document", "usage"),
+    [
+        (openai.read_usage, {"usage": {"prompt_tokens": 5, "prompt_tokens_details": {"cached_tokens": 4}}},
+         {"input_tokens": 5, "cached_tokens": 4}),
+        (openai.read_response_usage, {"usage": {"input_tokens": 5, "output_tokens": 0,
+         "input_tokens_details": {"cached_tokens": 0}}}, {"input_tokens": 5, "output_tokens": 0}),
+        (anthropic.read_usage, {"usage": {"input_tokens": 1, "cache_creation_input_tokens": 10, "output_tokens": 2}},
+         {"input_tokens": 11, "output_tokens": 2, "cache_write_tokens": 10}),
+        (gemini.read_usage, {"usageMetadata": {"promptTokenCount": 1, "toolUsePromptTokenCount": 2,
+         "candidatesTokenCount": 3, "thoughtsTokenCount": 4}}, {"input_tokens": 3, "output_tokens": 7}),
+        (gemini.read_usage, {"usageMetadata": {"promptTokenCount": -1, "candidatesTokenCount": "3"}}, None),
+        (anthropic.read_usage, {"usage": [1]}, None),
+    ],
+)  # fmt: skip
+def test_all_that_was_read_and_written_is_counted(read: Any, document: Any, usage: dict[str, int] | None) -> None:
+    assert read(document) == usage
+
+
+@pytest.mark.parametrize(
+    ("query", "kept"),
+    [
+        (b"beta=true", "?beta=true"),
+        (b"key=secret&beta=true&x=1", "?beta=true"),
+        (b"beta=a%0d%0a", ""),
+        (b"beta", ""),
+        (b"", ""),
+    ],
+)
+def test_only_known_parameters_of_a_query_go_along(query: bytes, kept: str) -> None:
+    assert read_query(query, frozenset({b"beta"})) == kept
+
+
+@pytest.mark.parametrize(
+    ("url", "good"),
+    [
+        ("https://example.com/a?b=c#d", True), ("HTTPS://EXAMPLE.COM:8443/", True), ("gs://bucket_1/a", True),
+        ("http://93.184.216.34/", True), ("http://[2606:2800:220:1::1]/", True), ("http://[fe80::1%25eth0]/", False),
+        ("http://10.0.0.1/", False), ("http://[::1]/", False), ("http://[::1/", False), ("https://", False),
+        ("ftp://example.com/", False), ("example.com", False), ("https://intranet.lan/", False),
+    ],
+)  # fmt: skip
+def test_links(url: str, good: bool) -> None:
+    assert is_acceptable(url) == good
+
+
+@pytest.mark.parametrize("model", ["a/../b", "../x", "a//b", "a b", "a?b", "a%2fb", "", "a/", "/a", "a/.b"])
+def test_a_model_in_a_path_is_a_plain_name(model: str) -> None:
+    with pytest.raises(BadRequest):
+        gemini.find_content({"model": model}, b"", {"contents": []})
+    assert gemini.find_content({"model": "a/b.c-1@x:y"}, b"", {"contents": []}).model == "a/b.c-1@x:y"
+
+
+OPENAI = ProviderRow("heavy", "openai", "https://a.example", weight=9, aliases={"fast": "gpt"})
+CLAUDE = ProviderRow("claude", "anthropic", "https://b.example", aliases={"fast": "haiku"})
+
+
+@pytest.mark.parametrize(
+    ("model", "dialect", "target"),
+    [
+        ("m", "openai", "heavy/m"), ("m", "anthropic", "claude/m"), ("fast", "openai", "heavy/gpt"),
+        ("fast", "anthropic", "claude/haiku"), ("heavy/m", "anthropic", "heavy/m"), ("m", "gemini", "heavy/m"),
+    ],
+)  # fmt: skip
+def test_a_name_that_several_have_goes_to_who_speaks_the_dialect(model: str, dialect: Any, target: str) -> None:
+    choice = resolve(model, {"heavy": OPENAI, "claude": CLAUDE}, dialect)
+    assert choice is not None and choice.target == target
