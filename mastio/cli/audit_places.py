@@ -22,6 +22,7 @@ from mastio_audit.verify import database_reader, sqlite_reader
 from mastio_audit.verify_served import Absent
 
 LOG = "/v1/audit/log"
+PATIENCE = 20.0
 _INTERVAL_TERMINAL, _INTERVAL_ELSEWHERE = 0.2, 5.0  # seconds between two lines of progress
 
 
@@ -167,16 +168,24 @@ def read_if_there(path: Path) -> bytes | None:
 
 
 def fetch(client: httpx.Client, path: str) -> bytes:
-    """What the appliance has at a path. Raises `Absent`, `Refused`, and `ConfigurationError` where it cannot say."""
-    try:
-        reply = client.get(path)
-    except (httpx.HTTPError, httpx.InvalidURL) as error:
-        raise ConfigurationError(
-            f"The appliance at {client.base_url} cannot be reached.", f"Check that it runs and the CA fits: {error}"
-        ) from error
-    if reply.status_code != 200:
-        raise explain(reply)
-    return reply.content
+    """What the appliance has at a path. Raises `Absent`, `Refused`, and `ConfigurationError` where it cannot say.
+
+    Where it says to come again later (`Retry-After`), that is what happens, up to `PATIENCE` seconds.
+    """
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        try:
+            reply = client.get(path)
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise ConfigurationError(
+                f"The appliance at {client.base_url} cannot be reached.", f"Check that it runs and the CA fits: {error}"
+            ) from error
+        if reply.status_code == 200:
+            return reply.content
+        pause = reply.headers.get("Retry-After", "") if reply.status_code in (429, 503) else ""
+        if not pause.isdecimal() or time.monotonic() + int(pause) > deadline:
+            raise explain(reply)
+        time.sleep(max(int(pause), 0.1))
 
 
 def explain(reply: httpx.Response) -> Exception:
