@@ -94,7 +94,9 @@ class Provider(PluginSettings):
 
 
 class Settings(PluginSettings):
-    """`providers`: upstream LLM providers."""
+    """`providers`: upstream LLM providers, one `[[llm.providers]]` table each, with `name`, `kind` (openai, anthropic,
+    gemini, azure, ollama), `base_url`, `api_key_file`, `models`, `aliases`, `allow_addresses`, `weight` and `timeouts`
+    (`connect`, `read`, `total` in seconds). `docs/llm.md` says what each kind speaks."""
 
     providers: tuple[Provider, ...] = ()
 

@@ -34,11 +34,13 @@ WAYS = ("certificate", "proof", "shim")
 
 @pytest.fixture(scope="module", autouse=True)
 def claude(appliance: Appliance, stub: Stub) -> Iterator[None]:
-    """A provider that speaks Anthropic's API."""
+    """Providers that speak the other APIs."""
     appliance.add_provider(stub, "claude", "anthropic")
+    appliance.add_provider(stub, "google", "gemini")
     yield
     with appliance.admin() as admin:
-        assert admin.delete("/v1/admin/providers/claude").status_code == 204
+        for name in ("claude", "google"):
+            assert admin.delete(f"/v1/admin/providers/{name}").status_code == 204
 
 
 @pytest.fixture(scope="module")
@@ -152,6 +154,7 @@ def test_a_revoked_agent_is_an_authentication_error(appliance: Appliance, way: s
 
 UNMODIFIED = """
 import anthropic, openai
+from google import genai
 client = openai.OpenAI()
 reply = client.chat.completions.create(model="stub/gpt-4o", messages=[{"role": "user", "content": "hello"}])
 assert reply.choices[0].message.content.startswith("Hello")
@@ -160,6 +163,9 @@ claude = anthropic.Anthropic()
 said = claude.messages.create(model="claude/x", max_tokens=9, messages=[{"role": "user", "content": "hello"}])
 assert said.content[0].text.startswith("Hello")
 assert "claude/claude-sonnet-4-5" in [model.id for model in claude.models.list()]
+google = genai.Client()
+assert google.models.generate_content(model="google/x", contents="hello").text.startswith("Hello")
+assert "models/google/gemini-2.5-pro" in [model.name for model in google.models.list()]
 """
 
 
@@ -185,6 +191,7 @@ def test_by_api_key_with_nothing_but_the_environment(appliance: Appliance) -> No
     key, url = made.json()["key"], appliance.base_url
     trust = {"SSL_CERT_FILE": str(identity.ca_file)}
     openai_way = {"OPENAI_BASE_URL": f"{url}/v1", "OPENAI_API_KEY": key}
+    openai_way |= {"GOOGLE_GEMINI_BASE_URL": url, "GEMINI_API_KEY": key}
     run_unmodified({**trust, **openai_way, "ANTHROPIC_BASE_URL": url, "ANTHROPIC_AUTH_TOKEN": key})
     run_unmodified({**trust, **openai_way, "ANTHROPIC_BASE_URL": url, "ANTHROPIC_API_KEY": key})
 
