@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from mastio.transparency.notes import Checkpoint, NoteError
 from mastio_audit.chain import ChainError, Verifier
-from mastio_audit.trust import Keyring, Prefixes, parse_anchors
+from mastio_audit.trust import Keyring, Prefixes, parse_signed
 
 Progress = Callable[[int, int | None], None]
 """Told how many entries are verified, and of how many (None: nobody knows yet)."""
@@ -67,12 +67,12 @@ class Recomputation:
         They are returned; what is none is a problem of the place that `name` says.
         """
         try:
-            anchors = parse_anchors(name, content)
+            signed = parse_signed(name, content)
         except NoteError as error:
             self.problems.append(f"{name}: {error}")
             return []
-        self._prefixes.expect(anchors)
-        return [anchor.checkpoint for anchor in anchors]
+        self._prefixes.expect(signed)
+        return [one.checkpoint for one in signed]
 
     def report(self, broken: ChainError | None, size: int | None = None) -> Report:
         """What was found. `broken`: what ended it. `size`: that of the log, where all of it was read.

@@ -65,7 +65,7 @@ def _request(entry: bytes, kind: str) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class Anchor:
+class Signed:
     """A signed checkpoint from somewhere. `name` says where, for messages. Its signatures are not verified yet."""
 
     name: str
@@ -73,12 +73,12 @@ class Anchor:
     checkpoint: Checkpoint
 
 
-def parse_anchors(name: str, content: bytes) -> list[Anchor]:
+def parse_signed(name: str, content: bytes) -> list[Signed]:
     """The checkpoints of a file, one or several. Raises `NoteError`."""
     found = []
     for one in notes.split_notes(content):
         note = notes.parse_note(one)
-        found.append(Anchor(name, note, notes.parse_checkpoint(note.text)))
+        found.append(Signed(name, note, notes.parse_checkpoint(note.text)))
     return found
 
 
@@ -92,43 +92,43 @@ class Prefixes:
     """
 
     def __init__(self) -> None:
-        self._waiting: deque[Anchor] = deque()
-        self._compared: list[tuple[Anchor, bool]] = []
+        self._waiting: deque[Signed] = deque()
+        self._compared: list[tuple[Signed, bool]] = []
         self.verified = 0
         self.problems: list[str] = []
         self.mismatch: ChainError | None = None
         self.size = 0
         """Of the first checkpoint that the log does not fit."""
 
-    def expect(self, anchors: Iterable[Anchor]) -> None:
-        self._waiting = deque(sorted([*self._waiting, *anchors], key=lambda one: one.checkpoint.size))
+    def expect(self, signed: Iterable[Signed]) -> None:
+        self._waiting = deque(sorted([*self._waiting, *signed], key=lambda one: one.checkpoint.size))
 
     def compare(self, tree: Tree) -> None:
         """The log has this tree now. Call at each size."""
         while self._waiting and self._waiting[0].checkpoint.size == tree.size:
-            anchor = self._waiting.popleft()
-            self._compared.append((anchor, anchor.checkpoint.root == tree.root))
+            one = self._waiting.popleft()
+            self._compared.append((one, one.checkpoint.root == tree.root))
 
     def finish(self, keys: Keyring, size: int | None) -> None:
         """The log ends at `size`. None: it is broken, so nobody knows whether it once was longer."""
         since = 0
-        for anchor, fits in [one for one in self._compared if self._is_signed(one[0], keys)]:
+        for one, fits in [one for one in self._compared if self._is_signed(one[0], keys)]:
             if not fits:
-                self.size = anchor.checkpoint.size
+                self.size = one.checkpoint.size
                 self.mismatch = ChainError(
                     f"from here on it is not the log of the checkpoint of size {self.size}", since
                 )
                 return
-            since = anchor.checkpoint.size
+            since = one.checkpoint.size
             self.verified += 1
         if size is not None and (longer := [one for one in self._waiting if self._is_signed(one, keys)]):
             self.size = longer[0].checkpoint.size
             self.mismatch = ChainError(f"it is missing: there is a checkpoint of size {self.size}", size)
 
-    def _is_signed(self, anchor: Anchor, keys: Keyring) -> bool:
+    def _is_signed(self, one: Signed, keys: Keyring) -> bool:
         try:
-            notes.verify_checkpoint(anchor.note, keys.known)
+            notes.verify_checkpoint(one.note, keys.known)
         except NoteError as error:
-            self.problems.append(f"{anchor.name}: {error}")
+            self.problems.append(f"{one.name}: {error}")
             return False
         return True
