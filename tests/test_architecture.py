@@ -28,7 +28,7 @@ PURE = [
     "plugins/mastio_llm/sse.py", "plugins/mastio_llm/links.py", "plugins/mastio_llm/jsonarray.py",
     "plugins/mastio_llm/dialects/operation.py", "plugins/mastio_llm/dialects/openai.py",
     "plugins/mastio_llm/dialects/anthropic.py", "plugins/mastio_llm/dialects/gemini.py",
-    "plugins/mastio_audit/chain.py", "mastio/transparency/merkle.py", "mastio/transparency/notes.py",
+    "plugins/mastio_audit/chain.py", "plugins/mastio_audit/trust.py", "mastio/transparency/merkle.py", "mastio/transparency/notes.py",
     "plugins/mastio_audit/sinks/view.py", "plugins/mastio_audit/sinks/rfc5424.py",
     "plugins/mastio_audit/sinks/cef.py", "plugins/mastio_audit/sinks/ocsf.py",
     "plugins/mastio_audit/anchors/cosignatures.py", "plugins/mastio_audit/anchors/der.py",
