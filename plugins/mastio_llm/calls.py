@@ -1,13 +1,14 @@
-"""Calls to a provider in the caller's own dialect: the caller's bytes go up, the provider's bytes come back.
+"""Calls to a provider: in the caller's own dialect its bytes go up and the provider's bytes come back.
 
 Only what must change does: the caller's credentials stay here, the provider's own is added, and the model's name is
-replaced in place where the caller used another name for it. What a dialect is like is in `dialects/`; nothing here
-knows one.
+replaced in place where the caller used another name for it. Where the provider speaks another dialect, a translation
+stands between the two. What a dialect is like is in `dialects/` and `translate/`; nothing here knows one.
 """
 
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import partial
 from typing import NamedTuple
@@ -24,7 +25,9 @@ from mastio_llm.dialects.operation import Asked, Form, Operation, Speaker, Usage
 from mastio_llm.jsonarray import ArraySplitter
 from mastio_llm.links import verify_links
 from mastio_llm.registry import Choice, Registry, resolve
-from mastio_llm.sse import BrokenOff, EventTooLong, Splitter
+from mastio_llm.sse import BrokenOff, EventTooLong, Splitter, read_events
+from mastio_llm.translate import TRANSLATIONS
+from mastio_llm.translate.translation import StreamTranslator, Translation, read_message
 
 Close = Callable[[], Awaitable[None]]
 Headers = list[tuple[bytes, bytes]]
@@ -49,6 +52,12 @@ class Plan(NamedTuple):
     asked: Asked
     choice: Choice
     query: str
+    translation: Translation | None
+
+    @property
+    def upstream(self) -> Operation:
+        """What the provider is asked for."""
+        return self.operation if self.translation is None else self.translation.operation
 
 
 def read_call(registry: Registry, head: RequestHead, body: bytes) -> tuple[Action, Message]:
@@ -65,13 +74,18 @@ def read_call(registry: Registry, head: RequestHead, body: bytes) -> tuple[Actio
     choice = resolve(asked.model, registry.providers, operation.dialect)
     if choice is None:
         raise BadRequest("No configured provider serves this model.", code="model_not_found")
-    if SPEAKERS[choice.provider.kind].dialect != operation.dialect:
-        raise BadRequest("This model's provider does not speak the API that was called.", code="not_translatable")
+    spoken, translation = SPEAKERS[choice.provider.kind].dialect, None
+    if spoken != operation.dialect:
+        translation = TRANSLATIONS.get((head.route.path, spoken))
+        if translation is None:
+            raise BadRequest("This model's provider does not speak the API that was called.", code="not_translatable")
+        translation.request(document, choice.model)  # what cannot be carried over is refused before it is an intent
     stream = asked.form != "whole"
     details = {"model": choice.model, "provider": choice.provider.name, "stream": stream}
     action = Action(operation.kind, "Model", choice.target, {"stream": stream}, alias=choice.alias)
-    query = read_query(head.query, operation.query) if head.query and operation.query else ""
-    return action, Message(body, document, details, plan=Plan(operation, asked, choice, query))
+    carried = operation.query if translation is None else frozenset()
+    query = read_query(head.query, carried) if head.query and carried else ""
+    return action, Message(body, document, details, plan=Plan(operation, asked, choice, query, translation))
 
 
 def read_query(query: bytes, known: frozenset[bytes]) -> str:
@@ -142,14 +156,16 @@ class Calls:
 
     async def dispatch(self, recorded: Recorded) -> Reply:
         plan: Plan = recorded.message.plan
-        operation, asked, choice, query = plan
+        operation, asked, choice, query, translation = plan
         body = recorded.message.raw
-        if choice.renamed and operation.in_body and choice.model != asked.model:
+        if translation is not None:  # of what the inspectors let through
+            body = orjson.dumps(translation.request(orjson.loads(body), choice.model))
+        elif choice.renamed and operation.in_body and choice.model != asked.model:
             body = replace_member(body, "model", choice.model)
         pool = self._registry.pool(choice.provider.name)
         if pool is None:
             raise DispatchError("The provider is described wrongly.", code="upstream_unreachable")
-        address = operation.address(choice.model, asked.form) + query
+        address = plan.upstream.address(choice.model, asked.form) + query
         sending = pool.send("POST", address, request_headers(recorded.head, choice), body)
         upstream = await sending.__aenter__()
 
@@ -157,15 +173,15 @@ class Calls:
             await sending.__aexit__(None, None, None)
 
         try:
-            return await _reply(upstream, plan, recorded.head.id, close)
+            return await _reply(upstream, plan, recorded, close)
         except BaseException:  # cancelled or failed: the upstream must not go on working for nobody
             await close()
             raise
 
 
-async def _reply(upstream: UpstreamReply, plan: Plan, request_id: str, close: Close) -> Reply:
+async def _reply(upstream: UpstreamReply, plan: Plan, recorded: Recorded, close: Close) -> Reply:
     if upstream.status != 200:
-        reply = await _failure(upstream, plan.choice)
+        reply = await _failure(upstream, plan)
         await close()
         return reply
     if any(name == b"content-encoding" and value.lower() != b"identity" for name, value in upstream.headers):
@@ -173,23 +189,32 @@ async def _reply(upstream: UpstreamReply, plan: Plan, request_id: str, close: Cl
     operation, form = plan.operation, plan.asked.form
     headers = reply_headers(upstream, plan.choice)
     if splitter := _splitter(headers, plan):
-        reply = Reply(200, headers, close=close, encode_break=partial(_break, operation, form, request_id))
-        reply.body = _stream(upstream, splitter, reply, plan.choice.provider.api_key)
+        reply = Reply(200, headers, close=close, encode_break=partial(_break, operation, form, recorded.head.id))
+        windows = _stream(upstream, splitter, reply, plan.choice.provider.api_key)
+        if plan.translation is not None:
+            translator = plan.translation.open(orjson.loads(recorded.message.raw), int(time.time()))
+            windows = _translate(windows, translator)
+        reply.body = windows
         return reply
     body = await upstream.read(MAX_REPLY)
     await close()
     try:
-        usage = operation.usage(orjson.loads(body))
+        document = orjson.loads(body)
     except orjson.JSONDecodeError as error:
         raise DispatchError("The provider's reply is not valid JSON.") from error
+    usage = plan.upstream.usage(document)
+    if plan.translation is not None:
+        if not isinstance(document, dict):
+            raise DispatchError("The provider's reply is not one of its API.")
+        body = orjson.dumps(plan.translation.reply(document, int(time.time())))
     return Reply(200, headers + usage_headers(usage), body, usage=usage)
 
 
 def _splitter(headers: Headers, plan: Plan) -> Splitter | ArraySplitter | None:
     """What reads the reply, when it comes as a stream; None for a whole one."""
     content_type = next((value for name, value in headers if name == b"content-type"), b"")
-    if content_type.startswith(b"text/event-stream") and plan.operation.stream.markers:
-        return Splitter(plan.operation.stream)
+    if content_type.startswith(b"text/event-stream") and plan.upstream.stream.markers:
+        return Splitter(plan.upstream.stream)
     return ArraySplitter(plan.operation.stream) if plan.asked.form == "array" else None
 
 
@@ -197,15 +222,17 @@ def _break(operation: Operation, form: Form, request_id: str, error: MastioError
     return operation.encode_break(form, error, request_id)
 
 
-async def _failure(upstream: UpstreamReply, choice: Choice) -> Reply:
+async def _failure(upstream: UpstreamReply, plan: Plan) -> Reply:
     """What is about the caller's request passes as it is; a refusal of our credential or a failure does not."""
     body = await upstream.read(MAX_ERROR)
-    facts = {"upstream_status": upstream.status}
+    choice, facts = plan.choice, {"upstream_status": upstream.status}
     key = choice.provider.api_key
     refused = upstream.status in (401, 403) or SPEAKERS[choice.provider.kind].refuses_key(body)
     if refused or _tells(body, key):
         raise DispatchError("The provider refused the appliance's credential.", code="upstream_refused")
     if upstream.status in PASSED_ON:
+        if plan.translation is not None:
+            body = orjson.dumps(plan.translation.error(read_message(body), upstream.status))
         return Reply(upstream.status, reply_headers(upstream, choice), body, facts=facts)
     retry = tuple(("Retry-After", v.decode("latin-1")) for n, v in upstream.headers if n == b"retry-after")
     raise DispatchError(f"The provider answered with status {upstream.status}.", headers=retry)
@@ -239,6 +266,13 @@ async def _stream(
         raise DispatchError("The provider sent an event without end.") from error
     except BrokenOff as error:
         raise DispatchError("The provider broke off the stream.") from error
+
+
+async def _translate(windows: AsyncIterator[Window], translator: StreamTranslator) -> AsyncIterator[Window]:
+    async for window in windows:
+        data = b"".join(map(translator.feed, read_events(window.data)))
+        if data:
+            yield Window(data, window.last, window.failure)
 
 
 def _known_at_start(usage: Usage | None, window: Window) -> Usage | None:

@@ -10,16 +10,23 @@ from __future__ import annotations
 import time
 
 from mastio.errors import DispatchError
-from mastio.exchange import Action, Message, Principal, Recorded, Reply, RequestHead
+from mastio.exchange import Action, Dialect, Message, Principal, Recorded, Reply, RequestHead
 from mastio.services import Services
 from mastio.store.base import ProviderRow
 from mastio.strictjson import JsonError, parse_object
 from mastio_llm.calls import key_headers
-from mastio_llm.dialects import LISTINGS, SPEAKERS
+from mastio_llm.dialects import LISTINGS, OPERATIONS, SPEAKERS
 from mastio_llm.registry import Registry, serves
+from mastio_llm.translate import TRANSLATIONS
 
 KEEP = 60.0
 MAX_LIST = 4 * 1024 * 1024
+
+
+def reachable(dialect: Dialect) -> frozenset[Dialect]:
+    """What a provider may speak for its models to be called in `dialect`."""
+    translated = {spoken for path, spoken in TRANSLATIONS if OPERATIONS[path].dialect == dialect}
+    return frozenset({dialect, *translated})
 
 
 class Models:
@@ -37,7 +44,7 @@ class Models:
         dialect = recorded.head.dialect
         found = []
         for row in list(self._registry.providers.values()):
-            if SPEAKERS[row.kind].dialect != dialect:
+            if SPEAKERS[row.kind].dialect not in reachable(dialect):
                 continue
             for model in await self._models(row):
                 target = f"{row.name}/{model}"

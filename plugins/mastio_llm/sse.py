@@ -7,8 +7,11 @@ WHATWG HTML §9.2.6: an event ends at a blank line; lines end with CRLF, LF or C
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from typing import Any
 
 from mastio.exchange import Window
+from mastio.strictjson import JsonError, parse
 from mastio_llm.dialects.operation import Sight, Stream, Usage
 
 MAX_EVENT = 4 * 1024 * 1024
@@ -16,7 +19,7 @@ FAILURE = "upstream_error"
 """The code of a stream that its provider ended by saying that it cannot go on."""
 
 _END = re.compile(rb"\n\n|\r\r|\n\r\n")
-_DATA = re.compile(rb"^data:[ ]?([^\r\n]*)", re.MULTILINE)
+_DATA = re.compile(rb"(?:^|[\r\n])data:[ ]?([^\r\n]*)")
 
 
 class EventTooLong(ValueError):
@@ -100,6 +103,18 @@ class Splitter(Reading):
                 if self.done:
                     return self._window(whole[:end])
         return Window(whole)
+
+
+def read_events(data: bytes) -> Iterator[Any]:
+    """The JSON values of whole events, one after the other."""
+    end = 0
+    for match in _END.finditer(data):
+        text = b"\n".join(_DATA.findall(data[end : match.end()]))
+        end = match.end()
+        try:
+            yield parse(text)
+        except JsonError:
+            continue
 
 
 def find_end(data: bytes | bytearray, start: int) -> int:

@@ -364,7 +364,7 @@ def test_a_hang_up_ends_the_call_upstream(appliance: Appliance, agent: Identity,
 
 
 def test_models_are_listed_in_the_callers_shape(appliance: Appliance, stub: Stub, agent: Identity) -> None:
-    """Each dialect lists what can be called in it."""
+    """Each dialect lists what can be called in it, itself or by translation."""
     for kind in ("anthropic", "gemini"):
         appliance.add_provider(stub, f"stub-{kind}", kind)
     try:
@@ -378,7 +378,8 @@ def test_models_are_listed_in_the_callers_shape(appliance: Appliance, stub: Stub
             for kind in ("anthropic", "gemini"):
                 assert admin.delete(f"/v1/admin/providers/stub-{kind}").status_code == 204
     names = {item["id"] for item in openai["data"]}
-    assert openai["object"] == "list" and "stub/gpt-4o" in names and not any(name.startswith("stub-") for name in names)
+    assert not any(name.startswith("stub-gemini") for name in names)
+    assert openai["object"] == "list" and "stub/gpt-4o" in names and "stub-anthropic/claude-haiku-4-5" in names
     claudes = [item["id"] for item in anthropic["data"]]
     assert "stub-anthropic/claude-sonnet-4-5" in claudes and {item["type"] for item in anthropic["data"]} == {"model"}
     assert (anthropic["has_more"], anthropic["first_id"], anthropic["last_id"]) == (False, claudes[0], claudes[-1])

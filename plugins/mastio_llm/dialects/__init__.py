@@ -1,7 +1,7 @@
 """The APIs that callers and providers speak, one module each. Pure: they read and write values, and send nothing.
 
 `OPERATIONS` is everything that can be asked for, by the path of its route; `SPEAKERS` is what each kind of provider
-speaks. Where the two sides do not speak the same, `mastio_llm.calls` refuses: a translation would stand between them.
+speaks. Where the two sides do not speak the same, `mastio_llm.translate` may stand between them.
 """
 
 from __future__ import annotations
