@@ -14,6 +14,7 @@ from mastio.pki.authority import Authority
 from mastio.pki.rotate import rotate_intermediate
 from mastio.store.base import Admin, Agent, ApiKey
 from mastio.telemetry import Telemetry
+from mastio_audit.anchors import figures as anchor_figures
 from mastio_audit.sinks import figures
 
 NOW = 1_800_000_000.0
@@ -76,4 +77,5 @@ def test_every_name_that_the_alerts_use_is_one_that_is_rendered(tmp_path: Path) 
     Authority.ensure(tmp_path, "t", NOW)
     used = set(re.findall(r"mastio_[a-z_]+", ALERTS.read_text()))
     known = set(rendered(tmp_path)) | {"mastio_exchanges_total", figures.LAG, figures.LAST}
+    known |= {anchor_figures.LAST, anchor_figures.EVERY, anchor_figures.FORKED}
     assert used and used <= known
