@@ -36,7 +36,9 @@ class Stages(Protocol):
 class Answer:
     """One reply on its way to the caller."""
 
-    __slots__ = ("_digest_key", "_recorded", "_reply", "_send", "_stages", "_started", "_timings", "_tried")
+    __slots__ = (
+        "_digest_key", "_recorded", "_reply", "_send", "_settled", "_stages", "_started", "_timings", "_tried",
+    )  # fmt: skip
 
     def __init__(self, stages: Stages, recorded: Recorded, timings: Timings, digest_key: bytes, send: Send) -> None:
         self._stages = stages
@@ -46,12 +48,20 @@ class Answer:
         self._send = send
         self._reply: Reply | None = None
         self._started = False
+        self._settled = not recorded.reserved.settle
         self._tried = False  # an outcome whose commit is in doubt may be in the log: never write a second one
 
     @property
     def is_ending(self) -> bool:
         """Whether the outcome has been, or is being, written: what is being sent now is the end."""
         return self._tried
+
+    def settle(self) -> None:
+        """What was set aside is given back, once, and what was used is counted: before the caller holds the end."""
+        if not self._settled:
+            self._settled = True
+            for call in self._recorded.reserved.settle:
+                call(self._recorded.meter.usage)
 
     async def give(self, reply: Reply) -> None:
         """Send `reply`. Raises `MastioError` when it cannot be completed; then call `fail`."""
@@ -120,17 +130,17 @@ class Answer:
 
     async def _record(self, outcome: dict[str, Any], response: dict[str, Any] | None) -> None:
         """Write the one outcome; later calls write nothing."""
+        self.settle()
         if self._tried or self._recorded.receipt is None:
             return
         self._tried = True
         started = perf_counter()
         recorded = self._recorded
         agent = recorded.principal.name if recorded.principal.is_agent else None
-        usage = self._reply.usage if self._reply is not None else None
         await self._stages.record(
             Entry(
                 recorded.head.id, "outcome", recorded.action.kind, recorded.action.target, agent,
-                response=response, outcome=outcome, usage=usage,
+                response=response, outcome=outcome, usage=recorded.meter.usage,
             )
         )  # fmt: skip
         self._timings.audit += perf_counter() - started

@@ -215,10 +215,31 @@ class Action:
 
 
 @dataclass(frozen=True, slots=True)
+class Bound:
+    """The most that carrying an action out may use: what limits set aside until it is known what it did use."""
+
+    tokens: int
+    nano_usd: int
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What decides an answer besides the body, for whoever would answer from memory.
+
+    `context`: everything else that goes upstream and may change the answer (operation, target, query, headers).
+    `has_one_answer`: whether asking again is meant to give the same (no sampling, nothing looked up elsewhere).
+    """
+
+    context: tuple[bytes, ...]
+    has_one_answer: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Message:
     """The body as it came (`raw`: these bytes go upstream unless an inspector changes them) and as parsed.
 
-    `details` are facts for the audit entry: sizes, names, numbers; never content.
+    `details` are facts for the audit entry: sizes, names, numbers; never content. `bound` is None for what costs
+    nothing, `question` for what is no question.
     """
 
     raw: bytes
@@ -226,6 +247,8 @@ class Message:
     details: Mapping[str, JSON] = field(default_factory=dict)
     plan: Any = None
     """What `read` already worked out for `dispatch` (for example the chosen provider); opaque to the pipeline."""
+    bound: Bound | None = None
+    question: Question | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,12 +345,39 @@ class Inspected:
     labels: tuple[str, ...]
 
 
+Usage = Mapping[str, int]
+"""What an exchange used, by name: `input_tokens`, `output_tokens`, `cost_nano_usd` and their kind."""
+
+Settle = Callable[[Usage | None], None]
+"""Gives back what was set aside and counts what was used; None: nothing. Called exactly once. Cannot fail."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reserved:
+    """Every limit has room for it; `settle` has one call for each that set something aside."""
+
+    inspected: Inspected
+    settle: tuple[Settle, ...]
+
+
+@dataclass(slots=True)
+class Meter:
+    """What one exchange has used so far. Dispatch keeps it true at every moment, since each may be the last one."""
+
+    usage: dict[str, int] | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Recorded:
     """The intent is on stable storage at index `receipt` (None: the route is not recorded). Only this dispatches."""
 
-    inspected: Inspected
+    reserved: Reserved
     receipt: int | None
+    meter: Meter = field(default_factory=Meter)
+
+    @property
+    def inspected(self) -> Inspected:
+        return self.reserved.inspected
 
     @property
     def authenticated(self) -> Authenticated:
@@ -377,7 +427,7 @@ async def _nothing() -> None:
 
 @dataclass(slots=True)
 class Reply:
-    """What dispatch gives back. `facts` and `usage` go to the outcome entry; a stream fills them before its end.
+    """What dispatch gives back. `facts` go to the outcome entry; a stream fills them before its end.
 
     `close` releases the upstream of a streamed body; it is called exactly once, also when the client hangs up.
     `encode_break` writes the last bytes of a stream that cannot go on; None: the event of the caller's dialect where
@@ -388,7 +438,6 @@ class Reply:
     headers: list[tuple[bytes, bytes]]
     body: bytes | AsyncIterator[Window] = b""
     facts: dict[str, JSON] = field(default_factory=dict)
-    usage: dict[str, int] | None = None
     close: Callable[[], Awaitable[None]] = _nothing
     encode_break: Callable[[MastioError], bytes] | None = None
 
@@ -414,7 +463,7 @@ class Entry:
     request: Mapping[str, JSON] | None = None
     response: Mapping[str, JSON] | None = None
     outcome: Mapping[str, JSON] | None = None
-    usage: Mapping[str, int] | None = None
+    usage: Usage | None = None
 
 
 @dataclass(slots=True)

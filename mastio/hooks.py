@@ -11,8 +11,10 @@ is the order in which hooks of one stage are called.
 | read | `read[kind]` | `(Action, Message)` | `BadRequest` |
 | authorize | `authorize` | `None`: abstain; `Allow` | `Deny`; one Deny wins, no Allow is a Deny |
 | inspect | `inspect` | `Pass`, `Redact` | `Block` |
+| reserve | `reserve` | `None`: no limit concerns it; a `Settle` | `Denied` (429) |
 | record | `record` | the index of the entry, once it is durable | `AuditError` |
 | dispatch | `dispatch[kind]` | `Reply` | `DispatchError` and the other errors of `errors.py` |
+| dispatch | `around[kind]` | a dispatch that may answer in place of the one it is given, or call it | the same |
 | respond | `annotate` | more reply headers | cannot |
 | refuse | `challenge` | more headers of a 401 | cannot |
 | probe | `ready` | `None`: usable; else which part is not, in one phrase | cannot |
@@ -42,6 +44,7 @@ from mastio.exchange import (
     Reply,
     RequestHead,
     Route,
+    Settle,
     Verdict,
     Window,
 )
@@ -62,12 +65,19 @@ Authorize = Callable[[Principal, Action], Awaitable[Decision | None]]
 Inspect = Callable[[Principal, Action, Message | Window], Awaitable[Verdict]]
 """Called for the message and for each window of the reply, in plugin order; sees the earlier ones' redactions."""
 
+Reserve = Callable[[Principal, Action, Message], Awaitable[Settle | None]]
+"""Sets aside what the exchange may use, before its intent. Called in plugin order until one refuses, and then those
+before it are settled with nothing. What it returns is called once, when the exchange is over, however it ended."""
+
 Record = Callable[[Entry], Awaitable[int]]
 """Returns the index when the entry is on stable storage, never earlier. The caller may go away: it is recorded
 all the same. Raises `AuditError` when it cannot be known to be durable."""
 
 Dispatch = Callable[[Recorded], Awaitable[Reply]]
 """Carries the action out. Exactly one plugin claims a kind. Cancelled when the client hangs up."""
+
+Around = Callable[[Dispatch], Dispatch]
+"""Called once at start for each kind it is given for. The first active plugin is the outermost."""
 
 Annotate = Callable[[Recorded, Reply], Mapping[str, str]]
 """More headers for a reply that is about to be sent. Must be cheap and cannot fail the exchange."""
@@ -88,8 +98,10 @@ class Hooks:
     read: Mapping[str, Read] = field(default_factory=dict)
     authorize: Authorize | None = None
     inspect: Inspect | None = None
+    reserve: Reserve | None = None
     record: Record | None = None
     dispatch: Mapping[str, Dispatch] = field(default_factory=dict)
+    around: Mapping[str, Around] = field(default_factory=dict)
     annotate: Annotate | None = None
     challenge: Challenge | None = None
     ready: Ready | None = None

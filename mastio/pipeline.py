@@ -1,7 +1,8 @@
 """START HERE: the life of one request, in one place and in one order.
 
     Received ─authenticate─▶ Authenticated ─read─▶ Read ─authorize─▶ Authorized ─inspect─▶ Inspected
-             ─record intent─▶ Recorded ─dispatch─▶ Reply ─inspect each window, record outcome─▶ response
+             ─reserve─▶ Reserved ─record intent─▶ Recorded ─dispatch─▶ Reply
+             ─inspect each window, settle, record outcome─▶ response
 
 Every arrow is a function from one type to the next, so that none can be left out (`mastio.exchange`). Every arrow may
 raise a `MastioError`, which ends the exchange: before the intent it is recorded as one event, after it as the outcome.
@@ -16,6 +17,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from time import perf_counter
 from typing import Any, TypeVar
@@ -52,7 +54,9 @@ from mastio.exchange import (
     Redact,
     Reply,
     RequestHead,
+    Reserved,
     Route,
+    Settle,
     Timings,
     Window,
 )
@@ -91,12 +95,15 @@ class Pipeline:
         self._body_authenticators = tuple(h.authenticate_body for h in hooks if h.authenticate_body)
         self._authorizers = tuple(h.authorize for h in hooks if h.authorize)
         self._inspectors = tuple(h.inspect for h in hooks if h.inspect)
+        self._reservers = tuple(h.reserve for h in hooks if h.reserve)
         self._annotators = tuple(h.annotate for h in hooks if h.annotate)
         self._challengers = tuple(h.challenge for h in hooks if h.challenge)
         recorders = [h.record for h in hooks if h.record]
         kinds = {route.kind for route in routes}
         self._read = _one_claimant("read", kinds, [(name, h.read) for name, h in plugins])
         self._dispatch = _one_claimant("dispatch", kinds, [(name, h.dispatch) for name, h in plugins])
+        for around in reversed([h.around for h in hooks]):
+            self._dispatch.update({kind: wrap(self._dispatch[kind]) for kind, wrap in around.items() if kind in kinds})
         if not self._authenticators or not self._authorizers or len(recorders) != 1:
             raise ConfigurationError(
                 "The active plugins need one that authenticates, one that authorizes, and exactly one that records.",
@@ -132,7 +139,8 @@ class Pipeline:
             read = await self._parse(authenticated, body, receive, progress)
             authorized = await self._authorize(read, timings)
             inspected = await self._inspect(authorized, timings)
-            recorded = await self._record_intent(inspected, timings)
+            reserved = await self._reserve(inspected, timings)
+            recorded = await self._record_intent(reserved, timings)
         except MastioError as error:
             await self._refuse(progress, error, send)
             return
@@ -253,16 +261,42 @@ class Pipeline:
                 raise blocked
             if isinstance(verdict, Redact):
                 labels.extend(verdict.labels)
-                message = Message(verdict.replacement, None, message.details, message.plan)
+                message = replace(message, raw=verdict.replacement, document=None)
         timings.inspect = perf_counter() - started
         return Inspected(authorized, message, tuple(labels))
 
-    async def _record_intent(self, inspected: Inspected, timings: Timings) -> Recorded:
+    async def _reserve(self, inspected: Inspected, timings: Timings) -> Reserved:
+        """Raises `Denied` (429) where a limit is spent."""
+        if not self._reservers:
+            return Reserved(inspected, ())
+        started = perf_counter()
+        read = inspected.authorized.read
+        settle: list[Settle] = []
+        with ExitStack() as undo:
+            for reserve in self._reservers:
+                held = await reserve(read.authenticated.principal, read.action, inspected.message)
+                if held is not None:
+                    settle.append(held)
+                    undo.callback(held, None)
+            undo.pop_all()
+        timings.policy += perf_counter() - started
+        return Reserved(inspected, tuple(settle))
+
+    async def _record_intent(self, reserved: Reserved, timings: Timings) -> Recorded:
+        with ExitStack() as undo:
+            for settle in reserved.settle:
+                undo.callback(settle, None)
+            receipt = await self._write_intent(reserved.inspected, timings)
+            undo.pop_all()
+        return Recorded(reserved, receipt)
+
+    async def _write_intent(self, inspected: Inspected, timings: Timings) -> int | None:
+        """The index of the entry; None where the route has none."""
         authorized = inspected.authorized
         read = authorized.read
         head, principal = read.authenticated.received.head, read.authenticated.principal
         if head.route.recorded != "all":
-            return Recorded(inspected, None)
+            return None
         started = perf_counter()
         decision: dict[str, Any] = {"effect": "allow", "rule": authorized.decision.rule}
         if inspected.labels:
@@ -280,7 +314,7 @@ class Pipeline:
             )
         )
         timings.audit = perf_counter() - started
-        return Recorded(inspected, receipt)
+        return receipt
 
     def _describe_request(self, head: RequestHead, message: Message | None) -> dict[str, Any]:
         said: dict[str, Any] = {"method": head.method, "path": head.path}
@@ -321,6 +355,7 @@ class Pipeline:
         except Exception as error:  # noqa: BLE001 the plugin call: an undeclared error refuses
             await answer.fail(_undeclared(recorded.head, error))
         finally:
+            answer.settle()
             if watch is not None:
                 watch.stop()
                 self._open.discard(answer)

@@ -17,7 +17,7 @@ from urllib.parse import quote
 import orjson
 
 from mastio.errors import BadRequest, DispatchError, MastioError
-from mastio.exchange import Action, Message, Principal, Recorded, Reply, RequestHead, Window
+from mastio.exchange import Action, Message, Meter, Principal, Recorded, Reply, RequestHead, Window
 from mastio.services import UpstreamReply
 from mastio.strictjson import JsonError, parse_object, replace_member
 from mastio_llm.dialects import OPERATIONS, SPEAKERS
@@ -190,7 +190,7 @@ async def _reply(upstream: UpstreamReply, plan: Plan, recorded: Recorded, close:
     headers = reply_headers(upstream, plan.choice)
     if splitter := _splitter(headers, plan):
         reply = Reply(200, headers, close=close, encode_break=partial(_break, operation, form, recorded.head.id))
-        windows = _stream(upstream, splitter, reply, plan.choice.provider.api_key)
+        windows = _stream(upstream, splitter, reply, recorded.meter, plan.choice.provider.api_key)
         if plan.translation is not None:
             translator = plan.translation.open(orjson.loads(recorded.message.raw), int(time.time()))
             windows = _translate(windows, translator)
@@ -202,12 +202,12 @@ async def _reply(upstream: UpstreamReply, plan: Plan, recorded: Recorded, close:
         document = orjson.loads(body)
     except orjson.JSONDecodeError as error:
         raise DispatchError("The provider's reply is not valid JSON.") from error
-    usage = plan.upstream.usage(document)
+    recorded.meter.usage = usage = plan.upstream.usage(document)
     if plan.translation is not None:
         if not isinstance(document, dict):
             raise DispatchError("The provider's reply is not one of its API.")
         body = orjson.dumps(plan.translation.reply(document, int(time.time())))
-    return Reply(200, headers + usage_headers(usage), body, usage=usage)
+    return Reply(200, headers + usage_headers(usage), body)
 
 
 def _splitter(headers: Headers, plan: Plan) -> Splitter | ArraySplitter | None:
@@ -244,13 +244,13 @@ def _tells(data: bytes, key: str | None) -> bool:
 
 
 async def _stream(
-    upstream: UpstreamReply, splitter: Splitter | ArraySplitter, reply: Reply, key: str | None
+    upstream: UpstreamReply, splitter: Splitter | ArraySplitter, reply: Reply, meter: Meter, key: str | None
 ) -> AsyncIterator[Window]:
     begun = False
     try:
         async for chunk in upstream.chunks():
             window = splitter.feed(chunk)
-            reply.usage = splitter.usage
+            meter.usage = splitter.usage
             if window is None:
                 continue
             if window.failure and _tells(window.data, key):

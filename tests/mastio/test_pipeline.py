@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 import pytest
 
-from mastio.errors import AuditError, AuthenticationError, BadRequest, ConfigurationError, DispatchError
+from mastio.errors import AuditError, AuthenticationError, BadRequest, ConfigurationError, Denied, DispatchError
 from mastio.exchange import (
     Action,
     AdminCredential,
@@ -116,8 +116,8 @@ class World:
         reply: Reply = self.reply
         return reply
 
-    async def run(self, body: bytes = b"body", headers: Any = (), route: Route = CHAT) -> None:
-        pipeline = Pipeline([CHAT], [("test", self.hooks)], self.services, Telemetry(), 10)
+    async def run(self, body: bytes = b"body", headers: Any = (), route: Route = CHAT, more: Any = ()) -> None:
+        pipeline = Pipeline([CHAT], [("test", self.hooks), *more], self.services, Telemetry(), 10)
         head = RequestHead("id", "POST", "/chat", b"", {}, list(headers), route, None, "127.0.0.1")
         pieces = [{"type": "http.request", "body": body, "more_body": False}]
 
@@ -292,6 +292,82 @@ async def test_inspectors_redact_in_turn_and_block() -> None:
     world = World(inspect=block)
     await world.run()
     assert (world.events[:2], world.code) == ([("event", "refused"), 422], "blocked")
+
+
+class Held:
+    """A limit that writes down what it is told."""
+
+    def __init__(self) -> None:
+        self.settled: list[Any] = []
+
+    async def reserve(self, principal: Principal, action: Action, message: Message) -> Any:
+        return self.settled.append
+
+
+async def test_what_was_reserved_is_settled_with_what_was_used_before_the_outcome() -> None:
+    held = Held()
+    world = World(reserve=held.reserve)
+
+    async def dispatch(recorded: Recorded) -> Reply:
+        recorded.meter.usage = {"input_tokens": 3}
+        return Reply(200, [], b"{}")
+
+    async def record(entry: Entry) -> int:
+        world.events.append((entry.phase, entry.usage, list(held.settled)))
+        return 0
+
+    world.hooks = replace(world.hooks, dispatch={"llm.chat": dispatch}, record=record)
+    await world.run()
+    used = {"input_tokens": 3}
+    assert world.events[:2] == [("intent", None, []), ("outcome", used, [used])]
+    assert held.settled == [used]
+
+
+@pytest.mark.parametrize("phase", ["intent", "outcome"])
+async def test_what_was_reserved_is_given_back_when_it_cannot_be_recorded(phase: str) -> None:
+    held = Held()
+    world = World(reserve=held.reserve)
+    world.log_fails_at = phase
+    await world.run()
+    assert held.settled == [None]
+
+
+async def test_a_failed_dispatch_gives_back_what_was_reserved() -> None:
+    held = Held()
+    world = World(reserve=held.reserve)
+    world.reply = DispatchError("gone")
+    await world.run()
+    assert held.settled == [None]
+
+
+async def test_a_spent_limit_refuses_before_the_intent_and_frees_the_limits_before_it() -> None:
+    held = Held()
+
+    async def refuse(*_: Any) -> None:
+        raise Denied("Spent.", code="rate_limited", headers=(("Retry-After", "7"),))
+
+    world = World(reserve=held.reserve)
+    await world.run(more=[("limit", Hooks(reserve=refuse))])
+    assert world.events[:2] == [("event", "refused"), 429] and world.code == "rate_limited"
+    assert held.settled == [None]
+
+
+async def test_who_is_around_dispatch_may_answer_in_its_place() -> None:
+    def answer(dispatch: Any) -> Any:
+        async def instead(recorded: Recorded) -> Reply:
+            if recorded.message.raw == b"known":
+                return Reply(200, [], b"remembered")
+            reply: Reply = await dispatch(recorded)
+            return reply
+
+        return instead
+
+    world = World(around={"llm.chat": answer})
+    await world.run(b"known")
+    assert ("dispatch", b"known") not in world.events and world.events[-1] == b"remembered"
+    world = World(around={"llm.chat": answer})
+    await world.run(b"other")
+    assert ("dispatch", b"other") in world.events
 
 
 async def test_no_audit_no_service() -> None:
