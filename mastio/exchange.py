@@ -216,10 +216,13 @@ class Action:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """The most that carrying an action out may use: what limits set aside until it is known what it did use."""
+    """The most that carrying an action out may use: what limits set aside until it is known what it did use.
+
+    `nano_usd` is None where nobody knows what it costs: no limit of money can let that pass.
+    """
 
     tokens: int
-    nano_usd: int
+    nano_usd: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -360,11 +363,27 @@ class Reserved:
     settle: tuple[Settle, ...]
 
 
-@dataclass(slots=True)
 class Meter:
-    """What one exchange has used so far. Dispatch keeps it true at every moment, since each may be the last one."""
+    """What one exchange has used so far. Dispatch keeps it true at every moment, since each may be the last one:
+    by setting `usage`, or by saying with `follow` how it is found out.
+    """
 
-    usage: dict[str, int] | None = None
+    __slots__ = ("_read", "_usage")
+
+    def __init__(self) -> None:
+        self._usage: dict[str, int] | None = None
+        self._read: Callable[[], dict[str, int] | None] | None = None
+
+    @property
+    def usage(self) -> dict[str, int] | None:
+        return self._usage if self._read is None else self._read()
+
+    @usage.setter
+    def usage(self, usage: dict[str, int] | None) -> None:
+        self._usage, self._read = usage, None
+
+    def follow(self, read: Callable[[], dict[str, int] | None]) -> None:
+        self._read = read
 
 
 @dataclass(frozen=True, slots=True)

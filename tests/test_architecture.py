@@ -25,6 +25,7 @@ PURE = [
     "mastio/strictjson.py", "mastio/target.py", "mastio/problem.py", "mastio/presented.py", "mastio/restriction.py",
     "mastio/rotation.py", "mastio/routes.py", "mastio/pki/certificates.py", "mastio/pki/est.py",
     "plugins/mastio_dpop/proof.py", "plugins/mastio_token/access.py", "plugins/mastio_policy/rules.py",
+    "plugins/mastio_llm/counting.py", "plugins/mastio_llm/prices.py",
     "plugins/mastio_llm/sse.py", "plugins/mastio_llm/links.py", "plugins/mastio_llm/translate/translation.py",
     "plugins/mastio_llm/translate/chat_to_messages.py", "plugins/mastio_llm/jsonarray.py",
     "plugins/mastio_llm/dialects/operation.py", "plugins/mastio_llm/dialects/openai.py",

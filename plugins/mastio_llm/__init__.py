@@ -21,6 +21,7 @@ from mastio.target import parse_base_url, parse_networks
 from mastio_llm.calls import Calls
 from mastio_llm.dialects import OPERATIONS
 from mastio_llm.models import Models
+from mastio_llm.prices import Price, Prices, PriceTable, parse_table
 from mastio_llm.registry import Registry
 
 AGENT: frozenset[Role] = frozenset({"agent"})
@@ -96,9 +97,12 @@ class Provider(PluginSettings):
 class Settings(PluginSettings):
     """`providers`: upstream LLM providers, one `[[llm.providers]]` table each, with `name`, `kind` (openai, anthropic,
     gemini, azure, ollama), `base_url`, `api_key_file`, `models`, `aliases`, `allow_addresses`, `weight` and `timeouts`
-    (`connect`, `read`, `total` in seconds). `docs/llm.md` says what each kind speaks."""
+    (`connect`, `read`, `total` in seconds). `docs/llm.md` says what each kind speaks. `prices`: rows that come before
+    those of the shipped table, one `[[llm.prices]]` table each, with `models` (a glob), `input`, `output`, `cached`,
+    `cache_write`, `cache_write_1h` (USD for a million tokens, as strings), `max_output` and `context` (tokens)."""
 
     providers: tuple[Provider, ...] = ()
+    prices: tuple[Price, ...] = ()
 
 
 def read_provider(provider: Provider) -> ProviderRow:
@@ -124,11 +128,16 @@ def read_provider(provider: Provider) -> ProviderRow:
     )
 
 
+def read_prices() -> PriceTable:
+    """The shipped table."""
+    return parse_table((Path(__file__).parent / "prices.json").read_text("utf-8"))
+
+
 @asynccontextmanager
 async def setup(settings: Settings, services: Services) -> AsyncIterator[Hooks]:
     registry = Registry(services, [read_provider(provider) for provider in settings.providers])
     services.directory.on_change(registry.reload)
-    calls, models = Calls(registry), Models(services, registry)
+    calls, models = Calls(registry, Prices(settings.prices, read_prices())), Models(services, registry)
     kinds = {operation.kind for operation in OPERATIONS.values()}
     yield Hooks(
         read={**dict.fromkeys(kinds, calls.read), "llm.models": models.read},

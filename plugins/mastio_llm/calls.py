@@ -17,13 +17,15 @@ from urllib.parse import quote
 import orjson
 
 from mastio.errors import BadRequest, DispatchError, MastioError
-from mastio.exchange import Action, Message, Meter, Principal, Recorded, Reply, RequestHead, Window
+from mastio.exchange import Action, Message, Principal, Question, Recorded, Reply, RequestHead, Window
 from mastio.services import UpstreamReply
 from mastio.strictjson import JsonError, parse_object, replace_member
+from mastio_llm.counting import bound_call, bound_output, complete, estimate
 from mastio_llm.dialects import OPERATIONS, SPEAKERS
 from mastio_llm.dialects.operation import Asked, Form, Operation, Speaker, Usage
 from mastio_llm.jsonarray import ArraySplitter
 from mastio_llm.links import verify_links
+from mastio_llm.prices import Price, Prices, encode_usd
 from mastio_llm.registry import Choice, Registry, resolve
 from mastio_llm.sse import BrokenOff, EventTooLong, Splitter, read_events
 from mastio_llm.translate import TRANSLATIONS
@@ -51,6 +53,7 @@ class Plan(NamedTuple):
     operation: Operation
     asked: Asked
     choice: Choice
+    price: Price | None
     query: str
     translation: Translation | None
 
@@ -59,8 +62,27 @@ class Plan(NamedTuple):
         """What the provider is asked for."""
         return self.operation if self.translation is None else self.translation.operation
 
+    def cost(self, usage: Usage) -> Usage:
+        """`usage` with what it cost, where that is known."""
+        return usage if self.price is None else {**usage, "cost_nano_usd": self.price.nano_usd(usage)}
 
-def read_call(registry: Registry, head: RequestHead, body: bytes) -> tuple[Action, Message]:
+    def count_used(self, usage: Usage | None, read: int, written: int) -> Usage | None:
+        """What was used by this call, of which `usage` is the provider's own count, in bytes of text otherwise."""
+        if self.operation.free:
+            return None
+        if not self.asked.writes:
+            usage, written = {"output_tokens": 0, **(usage or {})}, 0
+        return self.cost(complete(usage, read, written))
+
+    def count_unseen(self, read: int) -> Usage | None:
+        """What a call used that its caller left before anything came: nobody knows, so all that it may have."""
+        if self.operation.free:
+            return None
+        written = bound_output(self.asked, self.price) if self.asked.form == "whole" else 0
+        return self.cost({"input_tokens": estimate(read), "output_tokens": written, "estimated": 1})
+
+
+def read_call(registry: Registry, prices: Prices, head: RequestHead, body: bytes) -> tuple[Action, Message]:
     """The action on `provider/model`. Raises `BadRequest`."""
     verify_json_type(head)
     operation = OPERATIONS[head.route.path]
@@ -85,7 +107,18 @@ def read_call(registry: Registry, head: RequestHead, body: bytes) -> tuple[Actio
     action = Action(operation.kind, "Model", choice.target, {"stream": stream}, alias=choice.alias)
     carried = operation.query if translation is None else frozenset()
     query = read_query(head.query, carried) if head.query and carried else ""
-    return action, Message(body, document, details, plan=Plan(operation, asked, choice, query, translation))
+    price = prices.find(choice.provider.kind, choice.provider.name, choice.model)
+    plan = Plan(operation, asked, choice, price, query, translation)
+    bound = None if operation.free else bound_call(body, asked, price)
+    context = (head.route.path.encode(), choice.target.encode(), asked.form.encode(), query.encode())
+    question = Question(context + tuple(passed_on(head, choice)), asked.has_one_answer)
+    return action, Message(body, document, details, plan, bound, question)
+
+
+def passed_on(head: RequestHead, choice: Choice) -> list[bytes]:
+    """The headers of the provider's own kind, which may change the answer."""
+    prefix = SPEAKERS[choice.provider.kind].prefix
+    return sorted(name + b":" + value for name, value in head.headers if name.startswith(prefix))
 
 
 def read_query(query: bytes, known: frozenset[bytes]) -> str:
@@ -142,22 +175,27 @@ def usage_headers(usage: Usage | None) -> Headers:
     if usage is None:
         return []
     pairs = ((b"x-tokens-input", usage.get("input_tokens")), (b"x-tokens-output", usage.get("output_tokens")))
-    return [(name, b"%d" % count) for name, count in pairs if count is not None]
+    headers = [(name, b"%d" % count) for name, count in pairs if count is not None]
+    if "cost_nano_usd" in usage:
+        headers.append((b"x-cost-usd", encode_usd(usage["cost_nano_usd"]).encode("ascii")))
+    return headers
 
 
 class Calls:
     """Dispatches every operation of `dialects.OPERATIONS`."""
 
-    def __init__(self, registry: Registry) -> None:
+    def __init__(self, registry: Registry, prices: Prices) -> None:
         self._registry = registry
+        self._prices = prices
 
     def read(self, head: RequestHead, principal: Principal, body: bytes) -> tuple[Action, Message]:
-        return read_call(self._registry, head, body)
+        return read_call(self._registry, self._prices, head, body)
 
     async def dispatch(self, recorded: Recorded) -> Reply:
         plan: Plan = recorded.message.plan
-        operation, asked, choice, query, translation = plan
+        operation, asked, choice, _, query, translation = plan
         body = recorded.message.raw
+        recorded.meter.usage = plan.count_unseen(len(body))
         if translation is not None:  # of what the inspectors let through
             body = orjson.dumps(translation.request(orjson.loads(body), choice.model))
         elif choice.renamed and operation.in_body and choice.model != asked.model:
@@ -167,7 +205,11 @@ class Calls:
             raise DispatchError("The provider is described wrongly.", code="upstream_unreachable")
         address = plan.upstream.address(choice.model, asked.form) + query
         sending = pool.send("POST", address, request_headers(recorded.head, choice), body)
-        upstream = await sending.__aenter__()
+        try:
+            upstream = await sending.__aenter__()
+        except MastioError:
+            recorded.meter.usage = None
+            raise
 
         async def close() -> None:
             await sending.__aexit__(None, None, None)
@@ -181,6 +223,7 @@ class Calls:
 
 async def _reply(upstream: UpstreamReply, plan: Plan, recorded: Recorded, close: Close) -> Reply:
     if upstream.status != 200:
+        recorded.meter.usage = None
         reply = await _failure(upstream, plan)
         await close()
         return reply
@@ -190,7 +233,9 @@ async def _reply(upstream: UpstreamReply, plan: Plan, recorded: Recorded, close:
     headers = reply_headers(upstream, plan.choice)
     if splitter := _splitter(headers, plan):
         reply = Reply(200, headers, close=close, encode_break=partial(_break, operation, form, recorded.head.id))
-        windows = _stream(upstream, splitter, reply, recorded.meter, plan.choice.provider.api_key)
+        read = len(recorded.message.raw)
+        recorded.meter.follow(lambda: plan.count_used(splitter.usage, read, splitter.written))
+        windows = _stream(upstream, splitter, reply, plan)
         if plan.translation is not None:
             translator = plan.translation.open(orjson.loads(recorded.message.raw), int(time.time()))
             windows = _translate(windows, translator)
@@ -202,12 +247,13 @@ async def _reply(upstream: UpstreamReply, plan: Plan, recorded: Recorded, close:
         document = orjson.loads(body)
     except orjson.JSONDecodeError as error:
         raise DispatchError("The provider's reply is not valid JSON.") from error
-    recorded.meter.usage = usage = plan.upstream.usage(document)
+    usage = plan.upstream.usage(document)
+    recorded.meter.usage = plan.count_used(usage, len(recorded.message.raw), len(body))
     if plan.translation is not None:
         if not isinstance(document, dict):
             raise DispatchError("The provider's reply is not one of its API.")
         body = orjson.dumps(plan.translation.reply(document, int(time.time())))
-    return Reply(200, headers + usage_headers(usage), body)
+    return Reply(200, headers + usage_headers(plan.cost(usage) if usage else None), body)
 
 
 def _splitter(headers: Headers, plan: Plan) -> Splitter | ArraySplitter | None:
@@ -244,20 +290,20 @@ def _tells(data: bytes, key: str | None) -> bool:
 
 
 async def _stream(
-    upstream: UpstreamReply, splitter: Splitter | ArraySplitter, reply: Reply, meter: Meter, key: str | None
+    upstream: UpstreamReply, splitter: Splitter | ArraySplitter, reply: Reply, plan: Plan
 ) -> AsyncIterator[Window]:
     begun = False
+    key = plan.choice.provider.api_key
     try:
         async for chunk in upstream.chunks():
             window = splitter.feed(chunk)
-            meter.usage = splitter.usage
             if window is None:
                 continue
             if window.failure and _tells(window.data, key):
                 raise DispatchError("The provider ended the stream with an error.")
             if not begun:  # the head has not gone out yet
                 begun = True
-                reply.headers += usage_headers(_known_at_start(splitter.usage, window))
+                reply.headers += usage_headers(_known_at_start(splitter.usage, window, plan))
             yield window
             if splitter.done:
                 return
@@ -275,8 +321,10 @@ async def _translate(windows: AsyncIterator[Window], translator: StreamTranslato
             yield Window(data, window.last, window.failure)
 
 
-def _known_at_start(usage: Usage | None, window: Window) -> Usage | None:
+def _known_at_start(usage: Usage | None, window: Window, plan: Plan) -> Usage | None:
     """What was read is known at once in some dialects; what was written is not before the end."""
-    if usage is None or window.last:
-        return usage
+    if usage is None:
+        return None
+    if window.last:
+        return plan.cost(usage)
     return {name: count for name, count in usage.items() if name == "input_tokens"}

@@ -31,7 +31,8 @@ class BrokenOff(ValueError):
 
 
 class Reading:
-    """What has been learned of a stream so far. `usage` is the provider's own count, once it has come by.
+    """What has been learned of a stream so far. `usage` is the provider's own count, once it has come by; `written`
+    are the bytes of text that did.
 
     `done`: the last window has been given out.
     """
@@ -39,6 +40,7 @@ class Reading:
     def __init__(self, stream: Stream) -> None:
         self._stream = stream
         self.usage: Usage | None = None
+        self.written = 0
         self.done = False
         self._finished = False
         self._failed = False
@@ -64,6 +66,7 @@ class Reading:
         return any(marker in data for marker in self._stream.markers)
 
     def _window(self, data: bytes) -> Window:
+        self.written += sum(map(len, self._stream.text.findall(data)))
         return Window(data, self.done, FAILURE if self._failed else None)
 
 
@@ -90,7 +93,7 @@ class Splitter(Reading):
             raise EventTooLong
         if not end:
             return None
-        return self._walk(whole) if self._has_marker(whole) else Window(whole)
+        return self._walk(whole) if self._has_marker(whole) else self._window(whole)
 
     def _walk(self, whole: bytes) -> Window:
         """Judge each event. What comes after the last one of the answer is not passed on."""
@@ -102,7 +105,7 @@ class Splitter(Reading):
                 self._look(b"\n".join(_DATA.findall(event)))
                 if self.done:
                     return self._window(whole[:end])
-        return Window(whole)
+        return self._window(whole)
 
 
 def read_events(data: bytes) -> Iterator[Any]:

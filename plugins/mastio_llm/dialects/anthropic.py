@@ -25,25 +25,41 @@ from mastio_llm.dialects.operation import (
     read_form,
     read_model,
     tally,
+    texts_of,
     tokens,
     verify_counts,
 )
+
+OWN_TOOLS = ("bash_", "text_editor_", "computer_", "memory_")
+"""How the types of tools begin that the API defines and the caller runs."""
 
 VERSION = "2023-06-01"
 """`anthropic-version` for callers who name none: the API takes no call without."""
 
 
 def find_messages(params: Mapping[str, str], query: bytes, document: dict[str, Any]) -> Asked:
-    asked = Asked(read_model(document), read_form(document))
+    model, form = read_model(document), read_form(document)
     _verify_messages(document)
     verify_counts(document, ("max_tokens",))
-    return asked
+    settled = document.get("temperature") == 0 and not document.get("mcp_servers") and not document.get("container")
+    return Asked(
+        model,
+        form,
+        document.get("max_tokens"),
+        has_one_answer=settled and all(_is_own(tool) for tool in parts_of(document.get("tools"))),
+    )
 
 
 def find_count(params: Mapping[str, str], query: bytes, document: dict[str, Any]) -> Asked:
-    asked = Asked(read_model(document))
+    asked = Asked(read_model(document), writes=False, has_one_answer=True)
     _verify_messages(document)
     return asked
+
+
+def _is_own(tool: dict[str, Any]) -> bool:
+    """Whether the caller runs it itself."""
+    kind = tool.get("type")
+    return kind in (None, "custom") or (isinstance(kind, str) and kind.startswith(OWN_TOOLS))
 
 
 def _verify_messages(document: dict[str, Any]) -> None:
@@ -70,6 +86,7 @@ def read_usage(document: Any) -> Usage | None:
         output_tokens=tokens(usage.get("output_tokens")),
         cached_tokens=cached,
         cache_write_tokens=written,
+        cache_write_1h_tokens=tokens(member(usage, "cache_creation").get("ephemeral_1h_input_tokens")),
     )
 
 
@@ -123,7 +140,11 @@ OPERATIONS = {
         read_usage,
         break_message,
         query=frozenset({b"beta"}),
-        stream=Stream((b"message_start", b"message_delta", b"message_stop", b'"error"'), look),
+        stream=Stream(
+            (b"message_start", b"message_delta", b"message_stop", b'"error"'),
+            look,
+            text=texts_of("text", "thinking", "partial_json"),
+        ),
         link_marker=b'"url"',
         links=links_of_messages,
     ),
@@ -135,6 +156,7 @@ OPERATIONS = {
         no_usage,
         break_message,
         query=frozenset({b"beta"}),
+        free=True,
         link_marker=b'"url"',
         links=links_of_messages,
     ),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import quote
 
@@ -21,14 +21,18 @@ from mastio_llm.dialects.operation import (
     Speaker,
     Stream,
     Usage,
+    is_settled,
     member,
     parts_of,
     tally,
+    texts_of,
     tokens,
     verify_counts,
     verify_model,
 )
 
+LIMIT = ("maxOutputTokens", "max_output_tokens")
+ANSWERS = ("candidateCount", "candidate_count")
 _PLAIN_MODEL = re.compile(r"(?!\.)[A-Za-z0-9._@+:~-]+(?:/(?!\.)[A-Za-z0-9._@+:~-]+)*")
 _ALT = re.compile(rb"(?:^|&)(?:alt|\$alt|%24alt)=([^&]*)")
 
@@ -59,11 +63,28 @@ def _find(params: Mapping[str, str], document: dict[str, Any], form: Form) -> As
         raise BadRequest("The model is named in the path, not in the body.", code="invalid_body")
     if not isinstance(document.get("contents"), list | dict):
         raise BadRequest("The member contents must be a list.", code="invalid_body")
-    for name in ("generationConfig", "generation_config"):
-        verify_counts(
-            member(document, name), ("maxOutputTokens", "max_output_tokens", "candidateCount", "candidate_count")
-        )
-    return Asked(model, form)
+    configs = (member(document, "generationConfig"), member(document, "generation_config"))
+    for config in configs:
+        verify_counts(config, (*LIMIT, *ANSWERS))
+    return Asked(
+        model,
+        form,
+        _largest(configs, LIMIT),
+        answers=_largest(configs, ANSWERS) or 1,
+        has_one_answer=is_settled({**configs[0], **configs[1]}, None, ())
+        and all(_is_own(tool) for tool in parts_of(document.get("tools"))),
+    )
+
+
+def _largest(configs: Iterable[Mapping[str, Any]], names: tuple[str, str]) -> int | None:
+    """Of all spellings, since it is not ours to say which one counts."""
+    found = (config.get(name) for config in configs for name in names)
+    return max((count for count in found if count is not None), default=None)
+
+
+def _is_own(tool: dict[str, Any]) -> bool:
+    """Whether the caller runs it itself."""
+    return tool.keys() <= {"functionDeclarations", "function_declarations"}
 
 
 def links_of_contents(document: dict[str, Any]) -> Iterator[object]:
@@ -136,7 +157,9 @@ _STREAM = Operation(
     read_usage,
     break_content,
     in_body=False,
-    stream=Stream((b"usageMetadata", b"finishReason", b"blockReason", b'"error"'), look, closes=True),
+    stream=Stream(
+        (b"usageMetadata", b"finishReason", b"blockReason", b'"error"'), look, closes=True, text=texts_of("text")
+    ),
     link_marker=b"ri",
     links=links_of_contents,
 )

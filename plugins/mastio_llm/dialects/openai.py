@@ -19,34 +19,46 @@ from mastio_llm.dialects.operation import (
     Speaker,
     Stream,
     Usage,
+    is_settled,
     member,
     names_of,
     parts_of,
     read_form,
     read_model,
     tally,
+    texts_of,
     tokens,
     verify_counts,
 )
 
 CHAT_COUNTS = ("max_tokens", "max_completion_tokens", "n")
+OWN_TOOLS = ("function", "custom")
+"""The types of tools that the caller runs itself."""
 
 
 def find_chat(params: Mapping[str, str], query: bytes, document: dict[str, Any]) -> Asked:
-    asked = Asked(read_model(document), read_form(document))
+    model, form = read_model(document), read_form(document)
     if not isinstance(document.get("messages"), list):
         raise BadRequest("The member messages must be a list.", code="invalid_body")
     verify_counts(document, CHAT_COUNTS)
-    return asked
+    limit = document.get("max_completion_tokens")
+    return Asked(
+        model,
+        form,
+        document.get("max_tokens") if limit is None else limit,
+        answers=1 if document.get("n") is None else document["n"],
+        has_one_answer=is_settled(document, document.get("tools"), OWN_TOOLS) and "web_search_options" not in document,
+    )
 
 
 def find_responses(params: Mapping[str, str], query: bytes, document: dict[str, Any]) -> Asked:
     verify_counts(document, ("max_output_tokens", "max_tool_calls"))
-    return Asked(read_model(document), read_form(document))
+    settled = is_settled(document, document.get("tools"), OWN_TOOLS) and not document.get("background")
+    return Asked(read_model(document), read_form(document), document.get("max_output_tokens"), has_one_answer=settled)
 
 
 def find_plain(params: Mapping[str, str], query: bytes, document: dict[str, Any]) -> Asked:
-    return Asked(read_model(document))
+    return Asked(read_model(document), writes=False, has_one_answer=True)
 
 
 def links_of_chat(document: dict[str, Any]) -> Iterator[object]:
@@ -143,7 +155,11 @@ OPERATIONS = {
         _at("/chat/completions"),
         read_usage,
         break_chat,
-        stream=Stream((b"[DONE]", b'"usage"', b'"error"'), look_at_chat),
+        stream=Stream(
+            (b"[DONE]", b'"usage"', b'"error"'),
+            look_at_chat,
+            text=texts_of("content", "arguments", "refusal", "reasoning_content"),
+        ),
         link_marker=b"_url",
         links=links_of_chat,
     ),
@@ -154,7 +170,9 @@ OPERATIONS = {
         _at("/responses"),
         read_response_usage,
         break_response,
-        stream=Stream((*(name.encode() for name in _ENDINGS if "." in name), b'"error"'), look_at_response),
+        stream=Stream(
+            (*(name.encode() for name in _ENDINGS if "." in name), b'"error"'), look_at_response, text=texts_of("delta")
+        ),
         link_marker=b"_url",
         links=links_of_response,
     ),
@@ -162,7 +180,7 @@ OPERATIONS = {
         "llm.embeddings", "openai", find_plain, _at("/embeddings"), read_usage, break_chat
     ),
     "/v1/moderations": Operation(
-        "llm.moderations", "openai", find_plain, _at("/moderations"), no_usage, break_chat
+        "llm.moderations", "openai", find_plain, _at("/moderations"), no_usage, break_chat, free=True
     ),
 }  # fmt: skip
 

@@ -5,6 +5,7 @@ Pure. `mastio_llm.calls` carries operations out and knows no dialect.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
@@ -26,10 +27,18 @@ MAX_COUNT = 10_000_000
 
 
 class Asked(NamedTuple):
-    """What one request asks for. `model` as the caller spelt it."""
+    """What one request asks for. `model` as the caller spelt it.
+
+    `limit`: the tokens that each of `answers` may have, None where the caller does not say; `writes` is False where
+    nothing is written at all. `has_one_answer`: asking again is meant to give the same.
+    """
 
     model: str
     form: Form = "whole"
+    limit: int | None = None
+    answers: int = 1
+    writes: bool = True
+    has_one_answer: bool = False
 
 
 class Sight(NamedTuple):
@@ -48,11 +57,13 @@ class Stream:
     """How a stream is read. `look` judges the data of one event; only events with one of `markers` in them are judged.
 
     `closes`: the answer ends with the body, after an event that was an `end`; else it ends with that event.
+    `text` finds what is being written, for counting it where the provider does not.
     """
 
     markers: tuple[bytes, ...]
     look: Callable[[bytes], Sight | None]
     closes: bool = False
+    text: re.Pattern[bytes] = re.compile(rb"(?!)")
 
 
 def never(data: bytes) -> Sight | None:
@@ -66,7 +77,8 @@ class Operation:
 
     `find` reads model and form from the path's parameters, the query and the body; raises `BadRequest`. `address` is
     where a provider of the same dialect takes it, after its base URL. `in_body`: the body names the model. `query`:
-    the parameters of the caller's query that go along. `usage` reads a whole reply. `encode_break` writes the end of a
+    the parameters of the caller's query that go along. `usage` reads a whole reply; `free`: nothing is used that
+    anybody counts. `encode_break` writes the end of a
     stream that cannot go on. `links` finds the addresses that the provider is to fetch; there is none in a body without
     `link_marker`.
     """
@@ -80,6 +92,7 @@ class Operation:
     in_body: bool = True
     query: frozenset[bytes] = frozenset()
     stream: Stream = field(default_factory=lambda: Stream((), never))
+    free: bool = False
     link_marker: bytes = b""
     links: Callable[[dict[str, Any]], Iterator[object]] | None = None
 
@@ -138,6 +151,18 @@ def verify_counts(document: Mapping[str, Any], names: Iterable[str]) -> None:
         count = document.get(name)
         if count is not None and (type(count) is not int or not 0 <= count <= MAX_COUNT):
             raise BadRequest(f"The member {name} must be a whole number up to {MAX_COUNT}.", code="invalid_body")
+
+
+def texts_of(*names: str) -> re.Pattern[bytes]:
+    """Finds the strings that are members of one of these names."""
+    return re.compile(rb'"(?:%b)":\s*"((?:[^"\\]|\\.)*)"' % b"|".join(name.encode() for name in names))
+
+
+def is_settled(sampling: Mapping[str, Any], tools: object, own: Iterable[str | None]) -> bool:
+    """Whether asking again is meant to give the same: nothing is drawn, and no tool but those that callers run
+    themselves (`own`: their types) looks anything up."""
+    drawn = sampling.get("temperature") != 0 and type(sampling.get("seed")) is not int
+    return not drawn and all(tool.get("type") in own for tool in parts_of(tools))
 
 
 def tokens(value: object) -> int | None:
