@@ -27,9 +27,10 @@ from mastio_llm.jsonarray import ArraySplitter
 from mastio_llm.links import verify_links
 from mastio_llm.prices import Price, Prices, encode_usd
 from mastio_llm.registry import Choice, Registry, resolve
-from mastio_llm.sse import BrokenOff, EventTooLong, Splitter, read_events
+from mastio_llm.sse import BrokenOff, EventTooLong, Splitter, Unreadable, read_events
 from mastio_llm.translate import TRANSLATIONS
-from mastio_llm.translate.translation import StreamTranslator, Translation, read_message
+from mastio_llm.translate.checks import read_message
+from mastio_llm.translate.translation import StreamTranslator, Translation
 
 Close = Callable[[], Awaitable[None]]
 Headers = list[tuple[bytes, bytes]]
@@ -40,6 +41,9 @@ MAX_ERROR = 256 * 1024
 UP = (b"accept", b"idempotency-key", b"user-agent", b"traceparent", b"tracestate")
 DOWN = (b"content-type", b"retry-after", b"request-id", b"x-should-retry")
 LIMITS = b"x-ratelimit-"
+
+JSON = b"application/json"
+EVENTS = b"text/event-stream"
 
 PASSED_ON = frozenset({400, 404, 409, 413, 415, 422, 429})
 """Upstream statuses that are about the caller's request, so the caller gets them as they are."""
@@ -60,7 +64,14 @@ class Plan(NamedTuple):
     @property
     def upstream(self) -> Operation:
         """What the provider is asked for."""
-        return self.operation if self.translation is None else self.translation.operation
+        if self.translation is None:
+            return self.operation
+        return self.translation.whole if self.asked.form == "whole" else self.translation.streamed
+
+    @property
+    def form(self) -> Form:
+        """How the provider is to answer: translations read streams of events alone."""
+        return "events" if self.translation is not None and self.asked.form == "array" else self.asked.form
 
     def cost(self, usage: Usage) -> Usage:
         """`usage` with what it cost, where that is known."""
@@ -96,9 +107,9 @@ def read_call(registry: Registry, prices: Prices, head: RequestHead, body: bytes
     choice = resolve(asked.model, registry.providers, operation.dialect)
     if choice is None:
         raise BadRequest("No configured provider serves this model.", code="model_not_found")
-    spoken, translation = SPEAKERS[choice.provider.kind].dialect, None
-    if spoken != operation.dialect:
-        translation = TRANSLATIONS.get((head.route.path, spoken))
+    translation = None
+    if SPEAKERS[choice.provider.kind].dialect != operation.dialect:
+        translation = TRANSLATIONS.get((head.route.path, choice.provider.kind))
         if translation is None:
             raise BadRequest("This model's provider does not speak the API that was called.", code="not_translatable")
         translation.request(document, choice.model)  # what cannot be carried over is refused before it is an intent
@@ -171,6 +182,11 @@ def reply_headers(upstream: UpstreamReply, choice: Choice) -> Headers:
     return headers
 
 
+def declare(headers: Headers, content_type: bytes) -> Headers:
+    """With this type of content instead of the provider's."""
+    return [pair for pair in headers if pair[0] != b"content-type"] + [(b"content-type", content_type)]
+
+
 def usage_headers(usage: Usage | None) -> Headers:
     if usage is None:
         return []
@@ -203,7 +219,7 @@ class Calls:
         pool = self._registry.pool(choice.provider.name)
         if pool is None:
             raise DispatchError("The provider is described wrongly.", code="upstream_unreachable")
-        address = plan.upstream.address(choice.model, asked.form) + query
+        address = plan.upstream.address(choice.model, plan.form) + query
         sending = pool.send("POST", address, request_headers(recorded.head, choice), body)
         try:
             upstream = await sending.__aenter__()
@@ -237,10 +253,13 @@ async def _reply(upstream: UpstreamReply, plan: Plan, recorded: Recorded, close:
         recorded.meter.follow(lambda: plan.count_used(splitter.usage, read, splitter.written))
         windows = _stream(upstream, splitter, reply, plan)
         if plan.translation is not None:
-            translator = plan.translation.open(orjson.loads(recorded.message.raw), int(time.time()))
+            translator = plan.translation.open(orjson.loads(recorded.message.raw), int(time.time()), form)
+            reply.headers = declare(headers, EVENTS if form == "events" else JSON)
             windows = _translate(windows, translator)
         reply.body = windows
         return reply
+    if plan.translation is not None and form != "whole":
+        raise DispatchError("The provider did not stream its answer.")
     body = await upstream.read(MAX_REPLY)
     await close()
     try:
@@ -252,7 +271,8 @@ async def _reply(upstream: UpstreamReply, plan: Plan, recorded: Recorded, close:
     if plan.translation is not None:
         if not isinstance(document, dict):
             raise DispatchError("The provider's reply is not one of its API.")
-        body = orjson.dumps(plan.translation.reply(document, int(time.time())))
+        asked = orjson.loads(recorded.message.raw)
+        headers, body = declare(headers, JSON), orjson.dumps(plan.translation.reply(document, asked, int(time.time())))
     return Reply(200, headers + usage_headers(plan.cost(usage) if usage else None), body)
 
 
@@ -260,8 +280,8 @@ def _splitter(headers: Headers, plan: Plan) -> Splitter | ArraySplitter | None:
     """What reads the reply, when it comes as a stream; None for a whole one."""
     content_type = next((value for name, value in headers if name == b"content-type"), b"")
     if content_type.startswith(b"text/event-stream") and plan.upstream.stream.markers:
-        return Splitter(plan.upstream.stream)
-    return ArraySplitter(plan.operation.stream) if plan.asked.form == "array" else None
+        return Splitter(plan.upstream.stream) if plan.translation is None or plan.form == "events" else None
+    return ArraySplitter(plan.operation.stream) if plan.form == "array" else None
 
 
 def _break(operation: Operation, form: Form, request_id: str, error: MastioError) -> bytes:
@@ -277,9 +297,11 @@ async def _failure(upstream: UpstreamReply, plan: Plan) -> Reply:
     if refused or _tells(body, key):
         raise DispatchError("The provider refused the appliance's credential.", code="upstream_refused")
     if upstream.status in PASSED_ON:
+        headers = reply_headers(upstream, choice)
         if plan.translation is not None:
             body = orjson.dumps(plan.translation.error(read_message(body), upstream.status))
-        return Reply(upstream.status, reply_headers(upstream, choice), body, facts=facts)
+            headers = declare(headers, JSON)
+        return Reply(upstream.status, headers, body, facts=facts)
     retry = tuple(("Retry-After", v.decode("latin-1")) for n, v in upstream.headers if n == b"retry-after")
     raise DispatchError(f"The provider answered with status {upstream.status}.", headers=retry)
 
@@ -315,10 +337,19 @@ async def _stream(
 
 
 async def _translate(windows: AsyncIterator[Window], translator: StreamTranslator) -> AsyncIterator[Window]:
-    async for window in windows:
-        data = b"".join(map(translator.feed, read_events(window.data)))
-        if data:
-            yield Window(data, window.last, window.failure)
+    """Their windows in the caller's API. The last one has what its stream ends with."""
+    try:
+        async for window in windows:
+            data = b"".join(map(translator.feed, read_events(window.data)))
+            if window.last:
+                data += translator.end()
+            if data or window.last:
+                yield Window(data, window.last, window.failure)
+            if window.last:
+                return
+    except Unreadable as error:
+        raise DispatchError("The provider sent an event that is not valid JSON.") from error
+    yield Window(translator.end(), last=True)
 
 
 def _known_at_start(usage: Usage | None, window: Window, plan: Plan) -> Usage | None:

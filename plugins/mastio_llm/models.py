@@ -23,10 +23,10 @@ KEEP = 60.0
 MAX_LIST = 4 * 1024 * 1024
 
 
-def reachable(dialect: Dialect) -> frozenset[Dialect]:
-    """What a provider may speak for its models to be called in `dialect`."""
-    translated = {spoken for path, spoken in TRANSLATIONS if OPERATIONS[path].dialect == dialect}
-    return frozenset({dialect, *translated})
+def reachable(dialect: Dialect) -> frozenset[str]:
+    """The kinds of providers whose models can be called in `dialect`."""
+    translated = {kind for path, kind in TRANSLATIONS if OPERATIONS[path].dialect == dialect}
+    return frozenset({*translated, *(kind for kind, speaker in SPEAKERS.items() if speaker.dialect == dialect)})
 
 
 class Models:
@@ -44,7 +44,7 @@ class Models:
         dialect = recorded.head.dialect
         found = []
         for row in list(self._registry.providers.values()):
-            if SPEAKERS[row.kind].dialect not in reachable(dialect):
+            if row.kind not in reachable(dialect):
                 continue
             for model in await self._models(row):
                 target = f"{row.name}/{model}"

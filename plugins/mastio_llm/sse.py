@@ -108,16 +108,22 @@ class Splitter(Reading):
         return self._window(whole)
 
 
+class Unreadable(ValueError):
+    """An event whose data is no JSON, where each must be."""
+
+
 def read_events(data: bytes) -> Iterator[Any]:
-    """The JSON values of whole events, one after the other."""
+    """The JSON values of whole events, one after the other; comments and `[DONE]` have none. Raises `Unreadable`."""
     end = 0
     for match in _END.finditer(data):
-        text = b"\n".join(_DATA.findall(data[end : match.end()]))
+        text = b"\n".join(_DATA.findall(data[end : match.end()])).strip()
         end = match.end()
+        if not text or text == b"[DONE]":
+            continue
         try:
             yield parse(text)
-        except JsonError:
-            continue
+        except JsonError as error:
+            raise Unreadable from error
 
 
 def find_end(data: bytes | bytearray, start: int) -> int:

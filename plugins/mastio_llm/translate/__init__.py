@@ -1,17 +1,33 @@
-"""Translations, for callers of one API and providers of another. Pure, one module for each pair.
+"""Translations, for callers of one API and providers of another. Pure.
 
-What cannot be carried over is refused (`not_translatable`), never dropped. `TRANSLATIONS` is by the path that was
-called and the API of the provider.
+Each API that is called (`from_...`) and each that providers speak (`to_...`) has a module of its own, and all speak the
+vocabulary of `conversation`. `TRANSLATIONS` is by the path that was called and the kind of provider.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from mastio.exchange import Dialect
-from mastio_llm.translate import chat_to_messages
-from mastio_llm.translate.translation import Translation
+from mastio.store.base import ProviderKind
+from mastio_llm.dialects import OPERATIONS, SPEAKERS
+from mastio_llm.translate import from_chat, from_messages, to_chat, to_messages
+from mastio_llm.translate.translation import Caller, Provider, Translation, compose
 
-TRANSLATIONS: Mapping[tuple[str, Dialect], Translation] = {
-    ("/v1/chat/completions", "anthropic"): chat_to_messages.TRANSLATION,
+CALLERS: Mapping[str, Caller] = {
+    "/v1/chat/completions": from_chat.CALLER,
+    "/v1/messages": from_messages.CALLER,
+}
+
+PROVIDERS: Mapping[ProviderKind, Provider] = {
+    "openai": to_chat.PROVIDER,
+    "azure": to_chat.PROVIDER,
+    "ollama": to_chat.OLLAMA,
+    "anthropic": to_messages.PROVIDER,
+}
+
+TRANSLATIONS: Mapping[tuple[str, str], Translation] = {
+    (path, kind): compose(caller, provider)
+    for path, caller in CALLERS.items()
+    for kind, provider in PROVIDERS.items()
+    if OPERATIONS[path].dialect != SPEAKERS[kind].dialect
 }

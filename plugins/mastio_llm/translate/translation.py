@@ -1,91 +1,161 @@
-"""What a translation is, and what all of them need. Pure."""
+"""What a translation is, and how one is made of a caller's API and a provider's. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Protocol
 
-import orjson
+from mastio_llm.dialects.operation import Form, Operation
+from mastio_llm.translate.checks import odd
+from mastio_llm.translate.conversation import (
+    Answer,
+    Argued,
+    Begin,
+    Called,
+    Conversation,
+    Delta,
+    Ended,
+    Failed,
+    ToolCall,
+)
 
-from mastio.errors import BadRequest
-from mastio_llm.dialects.operation import Operation
+Document = Mapping[str, Any]
 
 
 class StreamTranslator(Protocol):
-    """Translates one stream, event by event."""
+    """Translates one stream, event by event. Raises `DispatchError` for one that does not keep to its API."""
 
     def feed(self, event: Any) -> bytes:
         """The caller's events for one of the provider's, which may be none. `event` is its data, parsed."""
 
+    def end(self) -> bytes:
+        """The provider's stream is over: what the caller's still lacks, which may be nothing."""
+
 
 @dataclass(frozen=True, slots=True)
 class Translation:
-    """How one operation is carried out as another.
+    """How one operation is carried out as another: `whole`, or `streamed` where the caller wants a stream.
 
     `request` makes the provider's body of the caller's and the model's name there; raises `BadRequest`. `reply` makes
-    the caller's answer, at a Unix time. `error` makes the caller's error of the provider's message and status. `open`
-    starts a stream for the caller's body.
+    the caller's answer, of the provider's and of the caller's body, at a Unix time; raises `DispatchError`. `error`
+    makes the caller's error of the provider's message and status. `open` starts a stream in the caller's form.
     """
 
-    operation: Operation
-    request: Callable[[Mapping[str, Any], str], dict[str, Any]]
-    reply: Callable[[Mapping[str, Any], int], dict[str, Any]]
+    whole: Operation
+    streamed: Operation
+    request: Callable[[Document, str], dict[str, Any]]
+    reply: Callable[[Document, Document, int], dict[str, Any]]
     error: Callable[[str, int], dict[str, Any]]
-    open: Callable[[Mapping[str, Any], int], StreamTranslator]
+    open: Callable[[Document, int, Form], StreamTranslator]
 
 
-def refuse(what: str) -> BadRequest:
-    return BadRequest(f"{what} has no counterpart at this model's provider.", code="not_translatable")
+# --- of two halves ----------------------------------------------------------------------------------------------------
 
 
-def invalid(what: str) -> BadRequest:
-    return BadRequest(f"{what} is not as it must be.", code="invalid_body")
+class StreamWriter(Protocol):
+    """Writes one stream for a caller. The order of deltas is as `conversation` says."""
+
+    def write(self, delta: Delta) -> bytes: ...
 
 
-def verify_members(document: Mapping[str, Any], known: Iterable[str], neutral: Mapping[str, Any], where: str) -> None:
-    """Raises for a member that is neither known, nor null, nor one that changes nothing (`neutral`)."""
-    known = frozenset(known)
-    for name, value in document.items():
-        if value is None or name in known or (name in neutral and value == neutral[name]):
-            continue
-        raise refuse(f"The member {name[:64]!r} of {where}")
+class StreamReader(Protocol):
+    """Reads one stream of a provider. Raises `DispatchError`."""
+
+    def feed(self, event: dict[str, Any]) -> Iterable[Delta]: ...
+
+    def end(self) -> Iterable[Delta]:
+        """The stream is over. Raises `DispatchError` where the answer is not."""
 
 
-def objects(value: object, where: str) -> list[dict[str, Any]]:
-    if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
-        raise invalid(f"{where}, a list of objects,")
-    return value
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """An API that is called: its requests are read, its answers, streams and errors are written."""
+
+    read: Callable[[Document], Conversation]
+    write: Callable[[Answer, Document, int], dict[str, Any]]
+    open: Callable[[Document, int, Form], StreamWriter]
+    error: Callable[[str, int], dict[str, Any]]
 
 
-def text(value: object, where: str) -> str:
-    if not isinstance(value, str):
-        raise invalid(f"{where}, a string,")
-    return value
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """An API that providers speak: its requests are written, its answers and streams are read.
+
+    `always_parallel`: it has no word for one call at a time, so that no more than the first of an answer goes on to a
+    caller who asked for that. The model learns its result and calls again.
+    """
+
+    whole: Operation
+    streamed: Operation
+    write: Callable[[Conversation, str], dict[str, Any]]
+    read: Callable[[Document], Answer]
+    open: Callable[[], StreamReader]
+    always_parallel: bool = False
 
 
-def parse_arguments(value: object) -> dict[str, Any]:
-    """The arguments of a tool's call, which OpenAI's API writes as JSON in a string."""
-    try:
-        arguments = orjson.loads(text(value, "A tool call's arguments") or "{}")
-    except orjson.JSONDecodeError as error:
-        raise invalid("A tool call's arguments, a JSON object,") from error
-    if not isinstance(arguments, dict):
-        raise invalid("A tool call's arguments, a JSON object,")
-    return arguments
+class _Stream:
+    """A reader and a writer, and that what the one says is in the order that the other relies on."""
+
+    def __init__(self, reader: StreamReader, writer: StreamWriter, single: bool) -> None:
+        self._reader = reader
+        self._writer = writer
+        self._single = single
+        self._begun = False
+        self._over = False
+        self._arguing = False
+        self._calls = 0
+
+    def feed(self, event: Any) -> bytes:
+        if not isinstance(event, dict):
+            raise odd("an event is no object")
+        return self._write(self._reader.feed(event))
+
+    def end(self) -> bytes:
+        return b"" if self._over else self._write(self._reader.end())
+
+    def _write(self, deltas: Iterable[Delta]) -> bytes:
+        return b"".join([self._writer.write(delta) for delta in deltas if self._take(delta)])
+
+    def _take(self, delta: Delta) -> bool:
+        """Whether it goes on to the caller."""
+        orderly = not self._over and (isinstance(delta, Failed) or isinstance(delta, Begin) != self._begun)
+        if not orderly or (isinstance(delta, Argued) and not self._arguing):
+            raise odd("the stream is not in order")
+        self._begun = True
+        self._over = isinstance(delta, Ended | Failed)
+        self._arguing = isinstance(delta, Called | Argued)
+        self._calls += isinstance(delta, Called)
+        return not (self._single and self._arguing and self._calls > 1)
 
 
-def read_message(body: bytes) -> str:
-    """What a provider's error says to people; the APIs have it in the same place."""
-    try:
-        document = orjson.loads(body)
-    except orjson.JSONDecodeError:
-        document = None
-    return find_message(document)
+def compose(caller: Caller, provider: Provider) -> Translation:
+    return Translation(
+        provider.whole,
+        provider.streamed,
+        partial(_request, caller, provider),
+        partial(_reply, caller, provider),
+        caller.error,
+        partial(_open, caller, provider),
+    )
 
 
-def find_message(document: object) -> str:
-    """The text of an error, or one of ours where it has none."""
-    error = document.get("error") if isinstance(document, dict) else None
-    said = error.get("message") if isinstance(error, dict) else None
-    return said if isinstance(said, str) else "The provider says that it cannot go on."
+def _request(caller: Caller, provider: Provider, asked: Document, model: str) -> dict[str, Any]:
+    return provider.write(caller.read(asked), model)
+
+
+def _reply(caller: Caller, provider: Provider, reply: Document, asked: Document, created: int) -> dict[str, Any]:
+    answer = provider.read(reply)
+    if _wants_one_call(caller, provider, asked):
+        later = [part for part in answer.parts if isinstance(part, ToolCall)][1:]
+        answer = replace(answer, parts=tuple(part for part in answer.parts if not any(part is call for call in later)))
+    return caller.write(answer, asked, created)
+
+
+def _open(caller: Caller, provider: Provider, asked: Document, created: int, form: Form) -> StreamTranslator:
+    return _Stream(provider.open(), caller.open(asked, created, form), _wants_one_call(caller, provider, asked))
+
+
+def _wants_one_call(caller: Caller, provider: Provider, asked: Document) -> bool:
+    return provider.always_parallel and not caller.read(asked).parallel

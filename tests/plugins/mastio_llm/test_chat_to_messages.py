@@ -8,11 +8,14 @@ from typing import Any
 
 import pytest
 
-from mastio.errors import BadRequest
-from mastio_llm.translate.chat_to_messages import FINISH, Stream, translate_reply, translate_request
+from mastio.errors import BadRequest, DispatchError
+from mastio_llm.translate import TRANSLATIONS
+from mastio_llm.translate.from_chat import FINISH as WRITTEN
+from mastio_llm.translate.to_messages import FINISH
 
 GOLDEN = Path(__file__).parent / "golden" / "chat_to_messages"
 NOW = 1_700_000_000
+TRANSLATION = TRANSLATIONS["/v1/chat/completions", "anthropic"]
 
 
 def golden(kind: str) -> list[Any]:
@@ -23,12 +26,12 @@ def golden(kind: str) -> list[Any]:
 
 @pytest.mark.parametrize("case", golden("request"))
 def test_requests(case: dict[str, Any]) -> None:
-    assert translate_request(case["given"], "real-model") == case["made"]
+    assert TRANSLATION.request(case["given"], "real-model") == case["made"]
 
 
 @pytest.mark.parametrize("case", golden("reply"))
 def test_replies(case: dict[str, Any]) -> None:
-    assert translate_reply(case["given"], NOW) == case["made"]
+    assert TRANSLATION.reply(case["given"], {}, NOW) == case["made"]
 
 
 @pytest.mark.parametrize("case", golden("stream"))
@@ -43,7 +46,7 @@ def test_streams(case: dict[str, Any]) -> None:
 
 
 def read(request: dict[str, Any], events: list[Any]) -> list[Any]:
-    stream = Stream(request, NOW)
+    stream = TRANSLATION.open(request, NOW, "events")
     lines = b"".join(map(stream.feed, events)).decode().split("\n\n")
     assert lines.pop() == "" and all(line.startswith("data: ") for line in lines)
     return [line[6:] if line == "data: [DONE]" else json.loads(line[6:]) for line in lines]
@@ -56,15 +59,21 @@ def test_an_error_in_a_stream_is_an_error_of_the_callers_api() -> None:
     assert odd["error"]["message"]
 
 
-@pytest.mark.parametrize("event", [None, [], "x", {"type": "new"}, {"type": "message_start"}])
+@pytest.mark.parametrize("event", [{}, {"type": "ping"}, {"type": "new"}, {"type": ["new"]}])
 def test_what_is_not_known_of_a_stream_is_passed_over(event: Any) -> None:
-    assert Stream({}, NOW).feed(event) == b""
+    assert TRANSLATION.open({}, NOW, "events").feed(event) == b""
+
+
+@pytest.mark.parametrize("event", [None, [], "x", {"type": "message_start"}])
+def test_what_is_no_event_of_the_api_fails(event: Any) -> None:
+    with pytest.raises(DispatchError):
+        TRANSLATION.open({}, NOW, "events").feed(event)
 
 
 @pytest.mark.parametrize("reason", [*FINISH, "pause_turn", None])
 def test_finish_reasons(reason: str | None) -> None:
-    reply = translate_reply({"id": "m", "content": [], "stop_reason": reason}, NOW)
-    assert reply["choices"][0]["finish_reason"] == FINISH.get(reason or "", "stop")
+    reply = TRANSLATION.reply({"id": "m", "content": [], "stop_reason": reason}, {}, NOW)
+    assert reply["choices"][0]["finish_reason"] == WRITTEN[FINISH.get(reason or "", "stop")]
     assert reply["choices"][0]["message"]["content"] is None
 
 
@@ -77,12 +86,11 @@ REFUSED: dict[str, dict[str, Any]] = {
     "penalty": {"frequency_penalty": 0.5},
     "unknown": {"x_unknown": 1},
     "audio": {"modalities": ["text", "audio"]},
-    "effort": {"reasoning_effort": "high"},
+    "effort": {"reasoning_effort": "minimal"},
     "hot": {"temperature": 1.5},
     "json": {"response_format": {"type": "json_object"}},
     "custom": {"tools": [{"type": "custom", "custom": {"name": "a"}}]},
     "choice": {"tools": [TOOL], "tool_choice": {"type": "allowed_tools"}},
-    "latesystem": {"messages": [*HELLO, {"role": "system", "content": "x"}]},
     "role": {"messages": [{"role": "function", "content": "x"}]},
     "name": {"messages": [{"role": "user", "content": "x", "name": "jo"}]},
     "refusal": {"messages": [{"role": "assistant", "refusal": "x"}]},
@@ -111,19 +119,26 @@ INVALID: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_has_no_counterpart_is_refused(name: str) -> None:
     with pytest.raises(BadRequest) as refused:
-        translate_request({"model": "x", "messages": HELLO, **REFUSED[name]}, "m")
+        TRANSLATION.request({"model": "x", "messages": HELLO, **REFUSED[name]}, "m")
     assert (refused.value.code, refused.value.status) == ("not_translatable", 400)
+
+
+def test_what_the_newer_api_has_too_is_carried() -> None:
+    late = [*HELLO, {"role": "developer", "content": "Be brief."}, {"role": "user", "content": "Well?"}]
+    made = TRANSLATION.request({"model": "x", "messages": late, "reasoning_effort": "high"}, "m")
+    assert made["output_config"] == {"effort": "high"} and "system" not in made
+    assert made["messages"][1] == {"role": "system", "content": [{"type": "text", "text": "Be brief."}]}
 
 
 @pytest.mark.parametrize("name", INVALID)
 def test_what_is_wrong_is_invalid(name: str) -> None:
     with pytest.raises(BadRequest) as refused:
-        translate_request({"model": "x", "messages": HELLO, **INVALID[name]}, "m")
+        TRANSLATION.request({"model": "x", "messages": HELLO, **INVALID[name]}, "m")
     assert refused.value.code == "invalid_body"
 
 
 @pytest.mark.parametrize("choice", ["none", "auto", None, {"type": "function", "function": {"name": "a"}}])
 def test_tool_choices(choice: Any) -> None:
-    made = translate_request({"model": "x", "messages": HELLO, "tools": [TOOL], "tool_choice": choice}, "m")
+    made = TRANSLATION.request({"model": "x", "messages": HELLO, "tools": [TOOL], "tool_choice": choice}, "m")
     expected = {"type": "tool", "name": "a"} if isinstance(choice, dict) else {"type": choice or "auto"}
     assert made["tool_choice"] == expected
