@@ -60,8 +60,9 @@ class Answer:
         """What was set aside is given back, once, and what was used is counted: before the caller holds the end."""
         if not self._settled:
             self._settled = True
+            used = self._recorded.meter.usage
             for call in self._recorded.reserved.settle:
-                call(self._recorded.meter.usage)
+                call({} if used is None else used)
 
     async def give(self, reply: Reply) -> None:
         """Send `reply`. Raises `MastioError` when it cannot be completed; then call `fail`."""

@@ -36,6 +36,7 @@ from mastio.store.control import ControlStore
 from mastio.store.engine import Database
 from mastio.store.hot import HotDirectory
 from mastio.store.keys import FileKeys
+from mastio.store.leases import LeaseStore
 from mastio.store.once import Once
 from mastio.target import parse_base_url
 from mastio.telemetry import Telemetry
@@ -138,6 +139,7 @@ async def open_app(data: Path, slot: int, config: Path | None = None) -> AsyncIt
     directory = HotDirectory(database, keys, secret_folders=secret_folders(data))
     store = ControlStore(database, keys, refresh=directory.refresh, secret_folders=secret_folders(data))
     pools = Pools()
+    worker = Worker(node_name(data), slot, secrets.token_hex(8))
     await directory.start()
     following.start()
     pipeline: Pipeline | None = None
@@ -152,11 +154,12 @@ async def open_app(data: Path, slot: int, config: Path | None = None) -> AsyncIt
         database_url=url,
         directory=directory,
         keys=keys,
-        worker=Worker(node_name(data), slot, secrets.token_hex(8)),
+        worker=worker,
         workers=settings.server.workers,
         upstreams=pools,
         trust=authority.trust,
         once=Once(database),
+        leases=LeaseStore(database, worker),
         permits=permits,
         note_api_key_uses=store.api_keys.mark_used,
         now=time.time,

@@ -77,6 +77,7 @@ CODES: dict[str, Code] = {
     "role_required": Code(403, "Use an admin token whose role covers this route."),
     "second_admin_required": Code(403, "Let another admin approve it: nobody approves their own request."),
     "rate_limited": Code(429, "Wait for the time in Retry-After."),
+    "budget_exceeded": Code(429, "Wait until the budget renews, or ask an admin to raise it."),
     "blocked": Code(422, "Remove the content that was named and try again."),
     # enrolment
     "invalid_csr": Code(422, "Send one certificate request (PKCS #10) signed by its own P-256, P-384 or Ed25519 key."),

@@ -352,7 +352,8 @@ Usage = Mapping[str, int]
 """What an exchange used, by name: `input_tokens`, `output_tokens`, `cost_nano_usd` and their kind."""
 
 Settle = Callable[[Usage | None], None]
-"""Gives back what was set aside and counts what was used; None: nothing. Called exactly once. Cannot fail."""
+"""Gives back what was set aside and counts what was used. None: it was not carried out, and counts for nothing; empty:
+it was, and is not known to have used anything. Called exactly once. Cannot fail."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,6 +88,8 @@ def encode_problem(error: MastioError, request_id: str) -> bytes:
 def encode_openai(error: MastioError) -> bytes:
     """The OpenAI error object. The hint is part of the message, since SDKs show only that."""
     kind = _OPENAI_TYPES.get(error.status, "server_error" if error.status >= 500 else "invalid_request_error")
+    if error.code == "budget_exceeded":
+        kind = error.code  # what other gateways say too, and their clients look for
     message = f"{error.message} {error.hint}"
     return orjson.dumps({"error": {"message": message, "type": kind, "param": None, "code": error.code}})
 

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from ssl import SSLContext
 from typing import Protocol
 
+from mastio.budgets import Claim, Grant, Usage, Window
 from mastio.exchange import Action, Principal
 from mastio.store.base import Directory
 
@@ -42,6 +43,25 @@ class Once(Protocol):
 
     async def use(self, name: str, expires_at: float, now: float) -> bool:
         """True the first time for `name`, durably. Raises `Unavailable`. `expires_at`: when it may be forgotten."""
+
+
+class Leases(Protocol):
+    """What budgets have left, shared by all workers and replicas. Not for each exchange: lease a part, and report."""
+
+    async def claim(self, claims: Sequence[Claim], now: float) -> list[Grant | None]:
+        """One answer for each claim, in one transaction. None: the budget does not count this any more.
+
+        Raises `Unavailable`; then it is not known whether it happened, and the lease's next claim sets it right.
+        """
+
+    async def take_over(self, now: float) -> None:
+        """At start: what the last worker in this slot held counts as spent. Raises `Unavailable`."""
+
+    async def sweep(self, now: float) -> None:
+        """Now and then: the same for workers that are gone; what is long over is removed. Raises `Unavailable`."""
+
+    async def usage(self, places: Iterable[tuple[str, Window]]) -> Mapping[str, Usage]:
+        """What was spent in these windows, by series; without those that nobody has leased of. Raises `Unavailable`."""
 
 
 class UpstreamReply(Protocol):
@@ -126,6 +146,7 @@ class Services:
     trust: Callable[[], Trust]
     """Cheap; the same object as long as nothing changed."""
     once: Once
+    leases: Leases
     permits: Callable[[Principal, Action], Awaitable[bool]]
     """What the authorizers would say, for showing a caller only what it may use. Not a way to skip the pipeline."""
     note_api_key_uses: NoteUses

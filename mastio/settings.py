@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from mastio.errors import ConfigurationError
 from mastio.target import TargetError, parse_base_url
 
-DEFAULT_PLUGINS = ("mtls", "dpop", "token", "apikey", "policy", "audit", "llm")
+DEFAULT_PLUGINS = ("mtls", "dpop", "token", "apikey", "policy", "limits", "audit", "llm")
 
 
 class Section(BaseModel):
@@ -88,8 +88,8 @@ class Pki(Section):
 
 
 class Admin(Section):
-    """Those who administer. `four_eyes`: changes of admins, policies and keys, and the revocation of all agents, wait
-    until another admin approves them, for `four_eyes_seconds` at most.
+    """Those who administer. `four_eyes`: changes of admins, policies, budgets and keys, and the revocation of all
+    agents, wait until another admin approves them, for `four_eyes_seconds` at most.
     """
 
     four_eyes: bool = False

@@ -13,19 +13,21 @@ CORE = sorted((ROOT / "mastio").rglob("*.py"))
 PLUGINS = sorted((ROOT / "plugins").rglob("*.py"))
 
 PLUGIN_MAY = {
-    "mastio", "mastio.errors", "mastio.exchange", "mastio.hooks", "mastio.jose", "mastio.presented", "mastio.problem",
-    "mastio.rotation", "mastio.services", "mastio.strictjson", "mastio.target", "mastio.store.base",
+    "mastio", "mastio.budgets", "mastio.errors", "mastio.exchange", "mastio.hooks", "mastio.jose", "mastio.presented",
+    "mastio.problem", "mastio.rotation", "mastio.services", "mastio.strictjson", "mastio.target", "mastio.store.base",
     "mastio.pki.certificates", "mastio.pki.files", "mastio.transparency", "mastio.transparency.merkle",
     "mastio.transparency.notes",
 }  # fmt: skip
 """What a plugin may import of the core: the contract, the Protocols and the pure rooms. Never another plugin."""
 
 PURE = [
-    "mastio/approval.py", "mastio/exchange.py", "mastio/errors.py", "mastio/identity.py", "mastio/jose.py",
-    "mastio/strictjson.py", "mastio/target.py", "mastio/problem.py", "mastio/presented.py", "mastio/restriction.py",
-    "mastio/rotation.py", "mastio/routes.py", "mastio/pki/certificates.py", "mastio/pki/est.py",
+    "mastio/approval.py", "mastio/budgets.py", "mastio/exchange.py", "mastio/errors.py", "mastio/identity.py",
+    "mastio/jose.py", "mastio/strictjson.py", "mastio/target.py", "mastio/problem.py", "mastio/presented.py",
+    "mastio/restriction.py", "mastio/rotation.py", "mastio/routes.py", "mastio/pki/certificates.py",
+    "mastio/pki/est.py",
     "plugins/mastio_dpop/proof.py", "plugins/mastio_token/access.py", "plugins/mastio_policy/rules.py",
     "plugins/mastio_llm/counting.py", "plugins/mastio_llm/prices.py",
+    "plugins/mastio_limits/ledger.py", "plugins/mastio_limits/matching.py", "plugins/mastio_limits/refusal.py",
     "plugins/mastio_llm/sse.py", "plugins/mastio_llm/links.py", "plugins/mastio_llm/translate/translation.py",
     "plugins/mastio_llm/translate/conversation.py", "plugins/mastio_llm/translate/checks.py",
     "plugins/mastio_llm/translate/hints.py", "plugins/mastio_llm/translate/from_chat.py",

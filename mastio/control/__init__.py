@@ -22,6 +22,7 @@ from mastio.control.admins import AdminsRouter
 from mastio.control.agents import AgentsRouter
 from mastio.control.api_keys import ApiKeysRouter
 from mastio.control.bodies import refuse_body, refuse_route, route_taking
+from mastio.control.budgets import BudgetsRouter
 from mastio.control.context import Context
 from mastio.control.discovery import DiscoveryRouter
 from mastio.control.endpoints import Endpoint, Endpoints
@@ -110,6 +111,7 @@ def _endpoints(context: Context, app: FastAPI) -> Endpoints:
         AdminsRouter(context),
         ProvidersRouter(context),
         PoliciesRouter(context),
+        BudgetsRouter(context),
         KeysRouter(context),
         HoldsRouter(context, functools.partial(carry_out, app)),
         DiscoveryRouter(context),

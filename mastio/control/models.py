@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from decimal import Decimal, InvalidOperation
 from typing import Annotated, Any, Generic, Literal, Self, TypeVar, get_args
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
@@ -12,7 +13,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from mastio.control.cedar import MAX_CHARACTERS, verify_cedar
 from mastio.pki.certificates import NAME_RULE, is_agent_name
 from mastio.pki.csr import MAX_BYTES
-from mastio.store.base import AdminRole, HoldStatus, ProviderKind
+from mastio.store.base import AdminRole, HoldStatus, Period, ProviderKind, Unit
 from mastio.target import TargetError, parse_base_url, parse_networks
 
 T = TypeVar("T")
@@ -22,6 +23,9 @@ KINDS = get_args(ProviderKind)
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?(Z|[+-]\d\d:\d\d)", re.ASCII)
 MAX_LIFE = 3650 * DAY
 PLANNED_KINDS = ("bedrock", "vertex")
+NANO = 10**9
+MAX_LIMIT = 10**15
+_DECIMAL = re.compile(r"\d{1,16}(\.\d{1,9})?", re.ASCII)
 
 
 def encode_time(seconds: float) -> datetime:
@@ -67,6 +71,21 @@ def _parse_time(value: Any) -> datetime:
     except ValueError:
         pass  # its own words would repeat what was sent
     raise ValueError("it must be a time as RFC 3339 writes it, with its offset from UTC")
+
+
+def _nano_usd(value: Any) -> int:
+    """USD as a number or a decimal string to 10^-9 USD, exactly. A number is taken as it would be written shortest."""
+    text = value if isinstance(value, str) else repr(value)
+    try:
+        amount = Decimal(text) if isinstance(value, float) or _DECIMAL.fullmatch(text) else Decimal("NaN")
+    except InvalidOperation:
+        amount = Decimal("NaN")
+    nano = amount * NANO
+    if isinstance(value, float) and len(amount.as_tuple().digits) > 15:
+        raise ValueError("it has more digits than a JSON number surely keeps; write it as a string")
+    if not nano.is_finite() or nano != nano.to_integral_value() or not 0 <= nano <= MAX_LIMIT * 100:
+        raise ValueError("it must be an amount in USD from 0 to 100000000 with nine decimals at most")
+    return int(nano)
 
 
 def _agent_name(name: str) -> str:
@@ -124,6 +143,8 @@ PathGlob = Annotated[str, StringConstraints(pattern=r"^[/*?\[][\x21-\x7e]{0,499}
 Time = Annotated[datetime, BeforeValidator(_parse_time)]
 Seconds = Annotated[float, Field(gt=0, le=3600)]
 Mode = Literal["enforce", "observe"]
+NanoUsd = Annotated[int, BeforeValidator(_nano_usd, json_schema_input_type=float | str)]
+Limit = Annotated[int, Field(ge=0, le=MAX_LIMIT)]
 
 
 class Body(BaseModel):
@@ -416,6 +437,80 @@ class PolicyAnswer(Answer):
     cedar: str
     enabled: bool
     mode: Mode
+
+
+class BudgetMembers(Body):
+    """Whose (one at most; none: everybody's together), and how much of what."""
+
+    agent: AgentName | None = None
+    group: Group | None = None
+    model: ModelName | None = None
+    limit_usd: NanoUsd | None = None
+    limit_tokens: Limit | None = None
+    limit_requests: Limit | None = None
+
+    @model_validator(mode="after")
+    def not_two(self) -> Self:
+        if len([1 for it in (self.agent, self.group, self.model) if it is not None]) > 1:
+            raise ValueError("give one of agent, group and model, or none of them")
+        if len([1 for it in (self.limit_usd, self.limit_tokens, self.limit_requests) if it is not None]) > 1:
+            raise ValueError("give one of limit_usd, limit_tokens and limit_requests")
+        return self
+
+    def given_limit(self) -> tuple[Unit, int] | None:
+        if self.limit_usd is not None:
+            return "usd", self.limit_usd
+        if self.limit_tokens is not None:
+            return "tokens", self.limit_tokens
+        return None if self.limit_requests is None else ("requests", self.limit_requests)
+
+    def given_scope(self) -> tuple[Literal["agent", "group", "model"], str] | None:
+        if self.agent is not None:
+            return "agent", self.agent
+        if self.group is not None:
+            return "group", self.group
+        return None if self.model is None else ("model", self.model)
+
+
+class BudgetPut(BudgetMembers):
+    name: Name | None = None
+    period: Period
+
+    @model_validator(mode="after")
+    def with_limit(self) -> Self:
+        if self.given_limit() is None:
+            raise ValueError("give one of limit_usd, limit_tokens and limit_requests")
+        return self
+
+
+class BudgetBody(BudgetPut):
+    name: Name
+
+
+class BudgetPatch(BudgetMembers):
+    """Members that are left out, or null, stay as they are; a limit or a subject takes the place of the present one."""
+
+    period: Period | None = None
+
+
+class BudgetAnswer(Answer):
+    """`spent`, `reserved` (set aside by exchanges under way) and `left` are of the present period, in the limit's unit.
+
+    `left` is negative where more was used than could be foreseen. `renews_at` is null where the period has no end.
+    """
+
+    name: str
+    agent: str | None
+    group: str | None
+    model: str | None
+    limit_usd: float | None
+    limit_tokens: int | None
+    limit_requests: int | None
+    period: Period
+    spent: int | float
+    reserved: int | float
+    left: int | float
+    renews_at: datetime | None
 
 
 class AdminBody(Ending):

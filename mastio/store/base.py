@@ -87,6 +87,28 @@ class PolicyRow:
     mode: Literal["enforce", "observe"] = "enforce"
 
 
+Period = Literal["minute", "hour", "day", "week", "month", "total"]
+Unit = Literal["usd", "tokens", "requests"]
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetRow:
+    """A limit on what agents use in a period. `limit` in the unit: tokens, requests, or 10^-9 USD.
+
+    `scope` says whose: of one agent, of all members of a group, of a model (a glob on `provider/model`, a model's own
+    name, or an alias), named by `subject`; None: of everybody together. `series` names the count: it is another one
+    whenever the budget begins to count something else.
+    """
+
+    name: str
+    unit: Unit
+    limit: int
+    period: Period
+    series: str
+    scope: Literal["agent", "group", "model"] | None = None
+    subject: str | None = None
+
+
 EnrollmentStatus = Literal["pending", "issued", "rejected", "expired"]
 
 
@@ -217,6 +239,10 @@ class Directory(Protocol):
 
     @property
     def policies(self) -> Mapping[str, PolicyRow]:
+        """By name."""
+
+    @property
+    def budgets(self) -> Mapping[str, BudgetRow]:
         """By name."""
 
     @property

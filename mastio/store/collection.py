@@ -1,4 +1,4 @@
-"""Named objects that an admin describes: created, read, replaced, changed, removed. Providers and policies are such."""
+"""Named objects that an admin describes: created, read, replaced, changed, removed: providers, policies, budgets."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ N = TypeVar("N", bound=Named)
 
 
 class Collection(Generic[N]):
-    """`store.providers`, `store.policies`. `noun` is what one of them is called in messages."""
+    """`store.providers`, `store.policies`, `store.budgets`. `noun` is what one of them is called in messages."""
 
     def __init__(
         self,

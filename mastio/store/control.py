@@ -9,6 +9,8 @@
     store.signing_keys  list ensure rotate
     store.providers     create list get replace change delete
     store.policies      create list get replace change delete
+    store.budgets       create list get replace change delete
+    store.usage         read
 
 Whatever changes does so in one transaction, which also makes the next revision; when a method returns, the change is
 on stable storage and visible in this worker's `HotDirectory`. Every method may raise `Unavailable`.
@@ -27,13 +29,14 @@ from mastio.store import tables
 from mastio.store.admins import TOKEN_PREFIX, AdminStore, new_admin_token
 from mastio.store.agents import AgentStore
 from mastio.store.api_keys import ApiKeyStore
-from mastio.store.base import PolicyRow, ProviderRow
+from mastio.store.base import BudgetRow, PolicyRow, ProviderRow
 from mastio.store.changes import Change
 from mastio.store.collection import Collection
 from mastio.store.engine import Database
 from mastio.store.enrollments import EnrollmentStore
 from mastio.store.holds import HoldStore
-from mastio.store.rows import ProviderCodec, decode_policy, encode_policy
+from mastio.store.leases import UsageStore
+from mastio.store.rows import ProviderCodec, decode_budget, decode_policy, encode_budget, encode_policy
 from mastio.store.sealed import Sealer
 from mastio.store.signing_keys import SigningKeyStore
 from mastio.store.tokens import TokenStore
@@ -67,6 +70,10 @@ class ControlStore:
         self.policies: Collection[PolicyRow] = Collection(
             database, change, tables.policies, "policy", encode_policy, decode_policy
         )
+        self.budgets: Collection[BudgetRow] = Collection(
+            database, change, tables.budgets, "budget", encode_budget, decode_budget
+        )
+        self.usage = UsageStore(database)
 
 
 STARTER = PolicyRow(

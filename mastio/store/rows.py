@@ -13,6 +13,7 @@ from mastio.store.base import (
     Admin,
     Agent,
     ApiKey,
+    BudgetRow,
     Enrollment,
     EnrollmentToken,
     Hold,
@@ -115,6 +116,22 @@ def decode_policy(row: Row[Any]) -> PolicyRow:
 
 def encode_policy(policy: PolicyRow) -> dict[str, Any]:
     return {"name": policy.name, "cedar": policy.cedar, "enabled": policy.enabled, "mode": policy.mode}
+
+
+def decode_budget(row: Row[Any]) -> BudgetRow:
+    return BudgetRow(row.name, row.unit, row.amount, row.period, row.series, row.scope, row.subject)
+
+
+def encode_budget(budget: BudgetRow) -> dict[str, Any]:
+    return {
+        "name": budget.name,
+        "unit": budget.unit,
+        "amount": budget.limit,
+        "period": budget.period,
+        "scope": budget.scope,
+        "subject": budget.subject,
+        "series": budget.series,
+    }
 
 
 def decode_api_key(row: Row[Any]) -> ApiKey:

@@ -27,7 +27,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.engine import Dialect
 
-SCHEMA = "0002"
+SCHEMA = "0003"
 """The migration that makes these tables; what a serving process expects to find in `alembic_version`."""
 
 metadata = MetaData(
@@ -69,6 +69,7 @@ revision = Table(
     Column("policies", BigInteger, nullable=False),
     Column("api_keys", BigInteger, nullable=False),
     Column("signing_keys", BigInteger, nullable=False),
+    Column("budgets", BigInteger, nullable=False),
 )
 
 agents = Table(
@@ -188,6 +189,48 @@ policies = Table(
     Column("enabled", Boolean, nullable=False),
     Column("mode", Text, nullable=False),
     _version(),
+)
+
+budgets = Table(
+    "budgets",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("unit", Text, nullable=False),
+    Column("amount", BigInteger, nullable=False),
+    Column("period", Text, nullable=False),
+    Column("scope", Text),
+    Column("subject", Text),
+    Column("series", Text, nullable=False, unique=True),
+    _version(),
+)
+
+budget_windows = Table(
+    "budget_windows",
+    metadata,
+    Column("series", Text, primary_key=True),
+    Column("start", BigInteger, primary_key=True),
+    Column("ends", BigInteger),
+    Column("spent", BigInteger, nullable=False),
+    Column("leased", BigInteger, nullable=False),  # the sum of `held` of the leases on this window
+    Column("asked_at", Double, nullable=False),
+    Column("asked_by", Text),
+)
+"""What was spent of each budget in each of its periods. `mastio.store.leases` says how it is kept exact."""
+
+budget_leases = Table(
+    "budget_leases",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("series", Text, nullable=False),
+    Column("start", BigInteger, nullable=False),
+    Column("owner", Text, nullable=False),
+    Column("incarnation", Text, nullable=False),
+    Column("held", BigInteger, nullable=False),
+    Column("idle", BigInteger, nullable=False),
+    Column("used", BigInteger, nullable=False),
+    Column("seen_at", Double, nullable=False),
+    Index(None, "series", "start"),
+    Index(None, "owner"),
 )
 
 api_keys = Table(

@@ -77,7 +77,8 @@ class Never:
 SERVICES = Services(
     data=Path("/nowhere"), public_url="https://t", trust_domain="t", database_url="", directory=Directory(),
     keys=FixedKeys(), worker=Worker("n", 0, "i"), workers=1, upstreams=None,  # type: ignore[arg-type]
-    trust=lambda: Trust((), ()), once=Never(), permits=never,
+    trust=lambda: Trust((), ()), once=Never(), leases=None,  # type: ignore[arg-type]
+    permits=never,
     note_api_key_uses=never, now=lambda: 1000.0,
 )  # fmt: skip
 
@@ -323,21 +324,21 @@ async def test_what_was_reserved_is_settled_with_what_was_used_before_the_outcom
     assert held.settled == [used]
 
 
-@pytest.mark.parametrize("phase", ["intent", "outcome"])
-async def test_what_was_reserved_is_given_back_when_it_cannot_be_recorded(phase: str) -> None:
+@pytest.mark.parametrize(("phase", "settled"), [("intent", None), ("outcome", {})])
+async def test_what_was_reserved_is_given_back_when_it_cannot_be_recorded(phase: str, settled: Any) -> None:
     held = Held()
     world = World(reserve=held.reserve)
     world.log_fails_at = phase
     await world.run()
-    assert held.settled == [None]
+    assert held.settled == [settled]
 
 
-async def test_a_failed_dispatch_gives_back_what_was_reserved() -> None:
+async def test_a_failed_dispatch_is_settled_as_carried_out_with_nothing_used() -> None:
     held = Held()
     world = World(reserve=held.reserve)
     world.reply = DispatchError("gone")
     await world.run()
-    assert held.settled == [None]
+    assert held.settled == [{}]
 
 
 async def test_a_spent_limit_refuses_before_the_intent_and_frees_the_limits_before_it() -> None:

@@ -1,0 +1,281 @@
+"""Keeps one worker's leases: asks for more when exchanges wait, reports what was used, gives back what lies idle.
+
+One task speaks with the database, in rounds: everything that is due goes into one transaction. An exchange comes here
+only when its lease has not enough left; most exchanges never wait.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from itertools import count
+from time import monotonic
+from typing import Protocol, TypeVar
+
+from mastio.budgets import Grant, window_at
+from mastio.errors import Unavailable
+from mastio.services import Leases
+from mastio.store.base import BudgetRow
+from mastio_limits.ledger import Lease
+from mastio_limits.refusal import Shortage, refuse_budget
+
+T = TypeVar("T")
+
+log = logging.getLogger("mastio.limits")
+
+TICK = 0.25
+"""Seconds between two reports at most, while there is something to report."""
+
+SOON = 0.05
+"""Seconds until somebody who waits for what others hold idle is asked for again."""
+
+PATIENCE = 1.0
+"""Seconds that an exchange waits for what other workers hold idle."""
+
+FRESH = 0.3
+"""Seconds after which every other worker has reported: what is not idle then is in use."""
+
+HEARTBEAT = 10.0
+"""Seconds after which a lease with nothing to report is spoken of again, so that it does not pass for a dead one's."""
+
+SWEEP = 30.0
+MAX_NEEDS = 1000
+
+
+class Watch(Protocol):
+    """Who looks at what becomes of claims, for `/metrics`."""
+
+    def counted(self, budget: BudgetRow, spent: int) -> None: ...
+
+    def refused(self, budget: BudgetRow) -> None: ...
+
+
+class Waiting:
+    """An exchange that waits for a part of a lease."""
+
+    __slots__ = ("amount", "answer", "is_claimed", "since")
+
+    def __init__(self, amount: int) -> None:
+        self.amount = amount
+        self.since = monotonic()
+        self.is_claimed = False
+        self.answer: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+
+
+class Kept:
+    """A lease with its budget and those who wait for it."""
+
+    __slots__ = ("budget", "is_gone", "lease", "pressed_until", "seen_at", "short_until", "shortage", "waiting")
+
+    def __init__(self, budget: BudgetRow, lease: Lease) -> None:
+        self.budget = budget
+        self.lease = lease
+        self.waiting: list[Waiting] = []
+        self.is_gone = False
+        self.pressed_until = 0.0
+        self.seen_at = 0.0
+        self.shortage: Shortage | None = None
+        self.short_until = 0.0
+
+    def is_due(self, now: float) -> bool:
+        lease = self.lease
+        if self.is_gone:
+            return False
+        if self.waiting or lease.is_due(self.budget.limit, pressed=now < self.pressed_until):
+            return True
+        return not lease.is_done and now - self.seen_at >= HEARTBEAT
+
+
+class Keeper:
+    """The leases of one worker. `wall` is Unix time in seconds."""
+
+    def __init__(self, leases: Leases, prefix: str, wall: Callable[[], float], watch: Watch) -> None:
+        self._leases = leases
+        self._prefix = prefix
+        self._wall = wall
+        self._watch = watch
+        self._current: dict[str, Kept] = {}
+        self._past: list[Kept] = []
+        self._numbers = count()
+        self._hurry = asyncio.Event()
+        self._failing = False
+
+    # --- for exchanges -----------------------------------------------------------------------------------------------
+
+    async def reserve(self, budget: BudgetRow, amount: int) -> Lease | None:
+        """The lease in which `amount` is set aside; settle it there. None: the budget is not there any more.
+
+        Raises `Denied` (429) where there is not so much left, `Unavailable` when that cannot be known.
+        """
+        kept = self._keep(budget)
+        if kept.lease.reserve(amount):
+            return kept.lease
+        known = kept.shortage
+        if known is not None and amount >= known.amount and monotonic() < kept.short_until:
+            raise self._refuse(kept, amount)
+        waiting = Waiting(amount)
+        kept.waiting.append(waiting)
+        self._hurry.set()
+        try:
+            answer = await waiting.answer
+        except asyncio.CancelledError:
+            self._forget(kept, waiting)
+            raise
+        if answer:
+            return kept.lease
+        if kept.is_gone:
+            return None
+        raise self._refuse(kept, amount)
+
+    def reload(self, budgets: Mapping[str, BudgetRow]) -> None:
+        """The budgets in force have changed: leases that were taken under another limit are looked at again."""
+        by_series = {budget.series: budget for budget in budgets.values()}
+        for series, kept in list(self._current.items()):
+            budget = by_series.get(series)
+            if budget is None:
+                self._retire(series)
+            elif budget != kept.budget:
+                kept.budget, kept.shortage = budget, None
+                kept.pressed_until = monotonic() + 2 * TICK
+                self._hurry.set()
+
+    def _keep(self, budget: BudgetRow) -> Kept:
+        """The lease of the present window."""
+        kept, now = self._current.get(budget.series), self._wall()
+        if kept is not None and kept.lease.covers(now) and not kept.is_gone:
+            return kept
+        if kept is not None:
+            self._retire(budget.series)
+        lease = Lease(f"{self._prefix}-{next(self._numbers)}", budget.series, window_at(budget.period, now))
+        kept = self._current[budget.series] = Kept(budget, lease)
+        return kept
+
+    def _retire(self, series: str) -> None:
+        """No exchange is begun under this lease any more; it is settled, reported and given back."""
+        kept = self._current.pop(series)
+        kept.pressed_until = float("inf")
+        self._past.append(kept)
+
+    def _forget(self, kept: Kept, waiting: Waiting) -> None:
+        """Who waited was cancelled, perhaps in the moment in which it was given what it waited for."""
+        if waiting in kept.waiting:
+            kept.waiting.remove(waiting)
+        elif not waiting.answer.cancelled() and waiting.answer.exception() is None and waiting.answer.result():
+            kept.lease.settle(waiting.amount, 0)
+
+    def _refuse(self, kept: Kept, amount: int) -> Exception:
+        self._watch.refused(kept.budget)
+        known = kept.shortage or Shortage(amount, kept.budget.limit, kept.budget.limit, 0)
+        short = Shortage(amount, known.limit, known.spent, known.reserved)
+        return refuse_budget(kept.budget, kept.lease.window, short, self._wall())
+
+    # --- the rounds --------------------------------------------------------------------------------------------------
+
+    async def run(self, ending: asyncio.Event) -> None:
+        """Until `ending` is set; then everything that is not in use is given back, once."""
+        ticked = swept = monotonic()
+        while not ending.is_set():
+            await self._pause(ending)
+            now = monotonic()
+            if now - ticked >= TICK:
+                ticked = now
+                for kept in self._current.values():
+                    kept.lease.tick()
+            await self._round(now)
+            if now - swept >= SWEEP:
+                swept = now
+                await self._try(self._leases.sweep(self._wall()))
+        for series in list(self._current):
+            self._retire(series)
+        await self._round(monotonic())
+        self._fail(self._all())
+
+    async def _pause(self, ending: asyncio.Event) -> None:
+        """Until somebody is in a hurry, or the next report is due."""
+        waits = any(kept.waiting for kept in self._all())
+        try:
+            await asyncio.wait_for(self._hurry.wait(), SOON if waits else TICK)
+        except TimeoutError:
+            return
+        finally:
+            self._hurry.clear()
+
+    def _all(self) -> list[Kept]:
+        return [*self._current.values(), *self._past]
+
+    async def _round(self, now: float) -> None:
+        self._past = [kept for kept in self._past if not kept.is_gone and not kept.lease.is_done]
+        due = [kept for kept in self._all() if kept.is_due(now)]
+        if not due:
+            return
+        claims = []
+        for kept in due:
+            asking = kept.waiting[:MAX_NEEDS]
+            for waiting in asking:
+                waiting.is_claimed = True
+            needs = tuple(waiting.amount for waiting in asking)
+            claims.append(kept.lease.draft(kept.budget.limit, needs, pressed=now < kept.pressed_until))
+        grants = await self._try(self._leases.claim(claims, self._wall()))
+        if grants is None:
+            self._fail(due)
+            return
+        for kept, grant in zip(due, grants, strict=True):
+            self._take(kept, grant, monotonic())
+
+    def _take(self, kept: Kept, grant: Grant | None, now: float) -> None:
+        """Apply what was granted, and tell those who waited, in their order."""
+        if grant is None:
+            kept.is_gone = True
+            self._answer(kept, kept.waiting, False)
+            return
+        kept.lease.apply(grant)
+        kept.seen_at = now
+        if grant.pressed:
+            kept.pressed_until = max(kept.pressed_until, now + PATIENCE)
+        self._watch.counted(kept.budget, grant.spent)
+        granted = []
+        for waiting in kept.waiting:
+            if not waiting.answer.done() and kept.lease.reserve(waiting.amount):
+                granted.append(waiting)
+        self._answer(kept, granted, True)
+        hopeless = [waiting for waiting in kept.waiting if waiting.is_claimed and _is_hopeless(waiting, grant, now)]
+        if not hopeless:
+            return
+        least = min(waiting.amount for waiting in hopeless)
+        kept.shortage = Shortage(least, grant.limit, grant.spent, grant.elsewhere + kept.lease.reserved)
+        kept.short_until = now + TICK
+        self._answer(kept, [waiting for waiting in kept.waiting if waiting.amount >= least], False)
+
+    def _answer(self, kept: Kept, answered: list[Waiting], answer: bool) -> None:
+        gone = set(answered)
+        kept.waiting = [waiting for waiting in kept.waiting if waiting not in gone]
+        for waiting in answered:
+            if not waiting.answer.done():  # else its exchange was cancelled, and is about to say so
+                waiting.answer.set_result(answer)
+
+    def _fail(self, due: list[Kept]) -> None:
+        for kept in due:
+            waiting, kept.waiting = kept.waiting, []
+            for one in waiting:
+                if not one.answer.done():
+                    said = "What the budgets have left cannot be looked up."
+                    one.answer.set_exception(Unavailable(said, code="store_unavailable"))
+
+    async def _try(self, speaking: Awaitable[T]) -> T | None:
+        """What the database says; None when it does not answer, or not sensibly: it is asked again."""
+        task = asyncio.ensure_future(speaking)
+        await asyncio.wait({task})
+        error = task.exception()
+        if error is not None and not self._failing:
+            log.error("budgets cannot be claimed, so what needs one is refused until they can", exc_info=error)
+        elif error is None and self._failing:
+            log.info("budgets can be claimed again")
+        self._failing = error is not None
+        return None if error is not None else task.result()
+
+
+def _is_hopeless(waiting: Waiting, grant: Grant, now: float) -> bool:
+    """Whether nobody can give back what it waits for: others hold nothing, or nothing idle, or do not come forward."""
+    waited = now - waiting.since
+    return grant.elsewhere == 0 or waited >= PATIENCE or (grant.idle == 0 and waited >= FRESH)

@@ -1,0 +1,124 @@
+"""The `reserve` hook: an exchange gets a slot and its part of every budget that concerns it, or none of it."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+
+from mastio.exchange import Action, Bound, Message, Principal, Settle, Usage
+from mastio.store.base import BudgetRow, Directory, Unit
+from mastio_limits.keeper import Keeper
+from mastio_limits.ledger import Lease
+from mastio_limits.matching import NOT_LIMITED, Matching
+from mastio_limits.refusal import refuse_priceless, refuse_slot
+
+
+class Held:
+    """What one exchange has set aside, until it is settled."""
+
+    __slots__ = ("_limits", "_parts", "_slot")
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._parts: list[tuple[Lease, Unit, int]] = []
+        self._slot: str | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        return not self._parts and self._slot is None
+
+    def take_slot(self, agent: str) -> None:
+        self._limits.take_slot(agent)
+        self._slot = agent
+
+    def add(self, lease: Lease, unit: Unit, amount: int) -> None:
+        self._parts.append((lease, unit, amount))
+
+    def settle(self, usage: Usage | None) -> None:
+        """`exchange.Settle`."""
+        for lease, unit, amount in self._parts:
+            lease.settle(amount, 0 if usage is None else used(unit, usage))
+        if self._slot is not None:
+            self._limits.give_slot(self._slot)
+
+    def undo(self) -> None:
+        self.settle(None)
+
+
+class Limits:
+    """One worker's. `slots`: how many exchanges of one agent may be under way here at once; 0: any number."""
+
+    def __init__(self, directory: Directory, keeper: Keeper, slots: int) -> None:
+        self._directory = directory
+        self._keeper = keeper
+        self._slots = slots
+        self._taken: dict[str, int] = {}
+        self._matching = Matching()
+        self.reload()
+
+    def reload(self) -> None:
+        """The directory has changed."""
+        self._matching = Matching(self._directory.budgets.values())
+        self._keeper.reload(self._directory.budgets)
+
+    async def reserve(self, principal: Principal, action: Action, message: Message) -> Settle | None:
+        """`hooks.Reserve`. Raises `Denied` (429), or `Unavailable` when it cannot be known what is left."""
+        if self._matching.is_empty and not self._slots:
+            return None
+        if not principal.is_agent or action.target_type in NOT_LIMITED:
+            return None
+        budgets = self._matching.find(principal, action)
+        if not budgets and not self._slots:
+            return None
+        held = Held(self)
+        with ExitStack() as undo:
+            undo.callback(held.undo)
+            if self._slots:
+                held.take_slot(principal.name)
+            for budget in budgets:
+                await self._take(held, budget, message.bound)
+            undo.pop_all()
+        return None if held.is_empty else held.settle
+
+    async def _take(self, held: Held, budget: BudgetRow, bound: Bound | None) -> None:
+        amount = foreseen(budget, bound)
+        if amount is None:
+            return
+        lease = await self._keeper.reserve(budget, amount)
+        if lease is not None:
+            held.add(lease, budget.unit, amount)
+
+    def take_slot(self, agent: str) -> None:
+        """Raises `Denied` (rate_limited)."""
+        taken = self._taken.get(agent, 0)
+        if taken >= self._slots:
+            raise refuse_slot(self._slots)
+        self._taken[agent] = taken + 1
+
+    def give_slot(self, agent: str) -> None:
+        taken = self._taken[agent] - 1
+        if taken:
+            self._taken[agent] = taken
+        else:
+            del self._taken[agent]
+
+
+def foreseen(budget: BudgetRow, bound: Bound | None) -> int | None:
+    """The most that an exchange may use; None: it uses nothing of this. Raises `Denied` when nobody knows."""
+    if budget.unit == "requests":
+        return 1
+    if bound is None:
+        return None
+    if budget.unit == "tokens":
+        return max(0, bound.tokens)
+    if bound.nano_usd is None:
+        raise refuse_priceless(budget)
+    return max(0, bound.nano_usd)
+
+
+def used(unit: Unit, usage: Usage) -> int:
+    """What an exchange that was carried out has used."""
+    if unit == "requests":
+        return 1
+    if unit == "tokens":
+        return usage.get("input_tokens", 0) + usage.get("output_tokens", 0)
+    return usage.get("cost_nano_usd", 0)
