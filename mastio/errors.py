@@ -88,6 +88,7 @@ CODES: dict[str, Code] = {
     "upstream_refused": Code(502, "The provider refused the appliance's own credential; tell the operator."),
     "upstream_unreachable": Code(502, "The provider cannot be reached; tell the operator if it stays so."),
     "upstream_forbidden_address": Code(502, "The provider's address is not allowed; an admin may add allow_addresses."),
+    "upstream_paused": Code(503, "The provider is left alone for a moment; try again after Retry-After."),
     "upstream_timeout": Code(504, "The provider did not answer in time; try again later."),
     # the shim on the agent's machine, before the appliance
     "not_for_pages": Code(403, "Only programs of this machine may use the shim, at its loopback address."),

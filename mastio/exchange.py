@@ -204,7 +204,9 @@ STRANGER = Principal(name="", roles=frozenset())
 class Action:
     """What is to be done: the kind (`llm.chat`), what to (`target_type::"target"`), and what policies may look at.
 
-    `alias` is another name that an admin gave the target, where the caller used that one.
+    `alias` is another name that an admin gave the target, where the caller used that one. `alternatives` are the same
+    action on other targets, which may stand for this one: the first that is allowed is taken, and dispatch may go on to
+    the others, each if `services.permits` it.
     """
 
     kind: str
@@ -212,6 +214,7 @@ class Action:
     target: str
     attributes: Mapping[str, JSON] = field(default_factory=dict)
     alias: str | None = None
+    alternatives: tuple[Action, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -213,22 +213,28 @@ class Pipeline:
 
     async def _authorize(self, read: Read, timings: Timings) -> Authorized:
         started = perf_counter()
-        head, principal = read.authenticated.received.head, read.authenticated.principal
-        excess = find_excess(principal.restriction, read.action, head.path)
-        if head.route.requires == OPEN:
-            decision: Decision = Allow("open")
-        elif excess is not None:
-            decision = excess
-        elif principal.is_agent:
-            decision = await self.decide(principal, read.action)
-        else:
-            decision = Allow("role")
+        decision = await self._judge(read)
+        for n, action in enumerate(read.action.alternatives, 1) if isinstance(decision, Deny) else ():
+            other = replace(read, action=replace(action, alternatives=read.action.alternatives[n:]))
+            verdict = await self._judge(other)
+            if isinstance(verdict, Allow):
+                read, decision = other, verdict
+                break
         timings.policy = perf_counter() - started
         if isinstance(decision, Deny):
             denied = Denied(decision.message, code=decision.code, headers=decision.headers)
             denied.add_note(decision.rule)
             raise denied
         return Authorized(read, decision)
+
+    async def _judge(self, read: Read) -> Decision:
+        head, principal = read.authenticated.received.head, read.authenticated.principal
+        if head.route.requires == OPEN:
+            return Allow("open")
+        excess = find_excess(principal.restriction, read.action, head.path)
+        if excess is not None:
+            return excess
+        return await self.decide(principal, read.action) if principal.is_agent else Allow("role")
 
     async def decide(self, principal: Principal, action: Action) -> Decision:
         """One Deny wins; no Allow is a Deny."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -34,13 +35,14 @@ class Asked:
 
 @dataclass
 class Script:
-    """The next answer. `pieces` go out as chunks; `cut` ends the connection without the last one."""
+    """An answer. `pieces` go out as chunks; `cut` ends the connection without the last one. It begins after `delay`."""
 
     status: int = 200
     content_type: str = "application/json"
     pieces: Sequence[bytes] = (b"{}",)
     headers: dict[str, str] = field(default_factory=dict)
     cut: bool = False
+    delay: float = 0.0
 
 
 class Provider(ThreadingHTTPServer):
@@ -50,6 +52,8 @@ class Provider(ThreadingHTTPServer):
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.asked: list[Asked] = []
+        self.next: list[Script] = []
+        """What is answered first, one by one; then `script`."""
 
     @property
     def last(self) -> Asked:
@@ -69,7 +73,8 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers.get("content-length") or 0))
         self.server.asked.append(Asked(self.path, [(n.lower(), v) for n, v in self.headers.items()], body))
-        script = self.server.script
+        script = self.server.next.pop(0) if self.server.next else self.server.script
+        time.sleep(script.delay)
         self.send_response(script.status)
         for name, value in {"content-type": script.content_type, **script.headers}.items():
             self.send_header(name, value)
@@ -93,14 +98,14 @@ KEY = "sk-the-provider-own-key"
 
 
 @contextmanager
-def run_provider(appliance: Appliance, kind: str, name: str) -> Iterator[Provider]:
-    """A running one, which the appliance knows as `name`, of this kind, with the key `KEY`."""
+def run_provider(appliance: Appliance, kind: str, name: str, **more: Any) -> Iterator[Provider]:
+    """A running one, which the appliance knows as `name`, of this kind, with the key `KEY`, and `more` of it."""
     provider = Provider()
     thread = threading.Thread(target=provider.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
     thread.start()
     version = "v1beta" if kind == "gemini" else "v1"
     body = {"name": name, "kind": kind, "base_url": provider.url(version), "api_key": KEY, "weight": 1,
-            "allow_addresses": ["127.0.0.1/32"], "aliases": {f"alias-{name}": "real-model"}}  # fmt: skip
+            "allow_addresses": ["127.0.0.1/32"], "aliases": {f"alias-{name}": "real-model"}, **more}  # fmt: skip
     try:
         with appliance.admin() as admin:
             made = admin.post("/v1/admin/providers", json=body)

@@ -346,9 +346,10 @@ class KeyAnswer(Answer):
 
 
 class Timeouts(Body):
-    """Seconds."""
+    """Seconds. `first`: until the reply begins; `read`: between two pieces of it."""
 
     connect: Seconds | None = None
+    first: Seconds | None = None
     read: Seconds | None = None
     total: Seconds | None = None
 

@@ -18,11 +18,12 @@ from mastio.hooks import Hooks, Plugin, PluginSettings
 from mastio.services import Services
 from mastio.store.base import ProviderKind, ProviderRow
 from mastio.target import parse_base_url, parse_networks
-from mastio_llm.calls import Calls
+from mastio_llm.calls import Calls, Resilience
 from mastio_llm.dialects import OPERATIONS
 from mastio_llm.models import Models
 from mastio_llm.prices import Price, Prices, PriceTable, parse_table
 from mastio_llm.registry import Registry
+from mastio_llm.ways import Balance
 
 AGENT: frozenset[Role] = frozenset({"agent"})
 MAX_BODY = 10 * 1024 * 1024
@@ -79,7 +80,7 @@ class Provider(PluginSettings):
     aliases: dict[str, str] = Field(default_factory=dict)
     allow_addresses: tuple[str, ...] = ()
     weight: int = Field(default=1, ge=0, le=1000)
-    timeouts: dict[Literal["connect", "read", "total"], float] = Field(default_factory=dict)
+    timeouts: dict[Literal["connect", "first", "read", "total"], float] = Field(default_factory=dict)
 
     @field_validator("base_url")
     @classmethod
@@ -97,11 +98,16 @@ class Provider(PluginSettings):
 class Settings(PluginSettings):
     """`providers`: upstream LLM providers, one `[[llm.providers]]` table each, with `name`, `kind` (openai, anthropic,
     gemini, azure, ollama), `base_url`, `api_key_file`, `models`, `aliases`, `allow_addresses`, `weight` and `timeouts`
-    (`connect`, `read`, `total` in seconds). `docs/llm.md` says what each kind speaks. `prices`: rows that come before
+    (`connect`, `first`, `read`, `total` in seconds). `docs/llm.md` says what each kind speaks. `retries`: how often one
+    provider is tried again. `balance`: how providers of one model share its calls, by `weight` or by `latency`.
+    `fallbacks`: for a model, other `provider/model`s that are tried when it fails. `prices`: rows that come before
     those of the shipped table, one `[[llm.prices]]` table each, with `models` (a glob), `input`, `output`, `cached`,
     `cache_write`, `cache_write_1h` (USD for a million tokens, as strings), `max_output` and `context` (tokens)."""
 
     providers: tuple[Provider, ...] = ()
+    retries: int = Field(default=1, ge=0, le=5)
+    balance: Balance = "weight"
+    fallbacks: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     prices: tuple[Price, ...] = ()
 
 
@@ -137,7 +143,9 @@ def read_prices() -> PriceTable:
 async def setup(settings: Settings, services: Services) -> AsyncIterator[Hooks]:
     registry = Registry(services, [read_provider(provider) for provider in settings.providers])
     services.directory.on_change(registry.reload)
-    calls, models = Calls(registry, Prices(settings.prices, read_prices())), Models(services, registry)
+    resilience = Resilience(settings.retries, settings.balance, settings.fallbacks)
+    calls = Calls(services, registry, Prices(settings.prices, read_prices()), resilience)
+    models = Models(services, registry)
     kinds = {operation.kind for operation in OPERATIONS.values()}
     yield Hooks(
         read={**dict.fromkeys(kinds, calls.read), "llm.models": models.read},

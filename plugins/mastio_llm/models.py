@@ -14,10 +14,11 @@ from mastio.exchange import Action, Dialect, Message, Principal, Recorded, Reply
 from mastio.services import Services
 from mastio.store.base import ProviderRow
 from mastio.strictjson import JsonError, parse_object
-from mastio_llm.calls import key_headers
 from mastio_llm.dialects import LISTINGS, OPERATIONS, SPEAKERS
-from mastio_llm.registry import Registry, serves
+from mastio_llm.passing import key_headers
+from mastio_llm.registry import Registry
 from mastio_llm.translate import TRANSLATIONS
+from mastio_llm.ways import serves
 
 KEEP = 60.0
 MAX_LIST = 4 * 1024 * 1024

@@ -1,55 +1,13 @@
-"""Which provider serves which model. `resolve` is pure over the providers; the pools are the services'."""
+"""The providers in force, with what each worker keeps for them: the pool of connections, and how they have fared."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from fnmatch import fnmatchcase
+from collections.abc import Iterable
 
-from mastio.exchange import Dialect
 from mastio.services import Services, Upstream
 from mastio.store.base import ProviderRow
 from mastio.target import TargetError
-from mastio_llm.dialects import SPEAKERS
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """The provider and the model's name there. `renamed` when that is not the name that the caller used.
-
-    `alias` is the name that the caller used where an admin gave the model that one.
-    """
-
-    provider: ProviderRow
-    model: str
-    renamed: bool
-    alias: str | None = None
-
-    @property
-    def target(self) -> str:
-        return f"{self.provider.name}/{self.model}"
-
-
-def resolve(model: str, providers: Mapping[str, ProviderRow], dialect: Dialect = "openai") -> Choice | None:
-    """`provider/model` first, then aliases, then the heaviest provider whose globs match. None: nobody serves it.
-
-    Of several that have the same name, one that speaks `dialect` comes before those that do not.
-    """
-    name, slash, rest = model.partition("/")
-    if slash and name in providers and serves(providers[name], rest):
-        return Choice(providers[name], rest, renamed=True)
-    ordered = sorted(providers.values(), key=lambda row: (SPEAKERS[row.kind].dialect != dialect, -row.weight, row.name))
-    for row in ordered:
-        if model in row.aliases:
-            return Choice(row, row.aliases[model], renamed=True, alias=model)
-    for row in ordered:
-        if serves(row, model):
-            return Choice(row, model, renamed=False)
-    return None
-
-
-def serves(provider: ProviderRow, model: str) -> bool:
-    return bool(model) and any(fnmatchcase(model, glob) for glob in provider.models)
+from mastio_llm.breaker import Health
 
 
 class Registry:
@@ -59,6 +17,7 @@ class Registry:
         self._services = services
         self._configured = {row.name: row for row in configured}
         self._pools: dict[str, tuple[ProviderRow, Upstream]] = {}
+        self._health: dict[str, Health] = {}
         self.providers: dict[str, ProviderRow] = {}
         self.broken: dict[str, str] = {}
         self.reload()
@@ -74,6 +33,8 @@ class Registry:
                 pools[name] = known if known and known[0] == row else (row, self._open(row))
             except TargetError as error:
                 self.broken[name] = str(error)
+        changed = {name for name, (row, _) in pools.items() if name not in self._pools or self._pools[name][0] != row}
+        self._health = {name: health for name, health in self._health.items() if name in pools.keys() - changed}
         self._pools = pools
 
     def _open(self, row: ProviderRow) -> Upstream:
@@ -83,3 +44,10 @@ class Registry:
         """The open pool, or None where the provider's description is not usable."""
         known = self._pools.get(provider)
         return known[1] if known else None
+
+    def health(self, provider: str) -> Health:
+        """How it has fared in this worker since it was described as it is now."""
+        return self._health.setdefault(provider, Health())
+
+    def latency(self, provider: str) -> float | None:
+        return self.health(provider).latency

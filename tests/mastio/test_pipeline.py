@@ -279,6 +279,30 @@ async def test_permits_says_no_to_what_a_restriction_excludes() -> None:
     assert await pipeline.permits(replace(principal, restriction=None), asked[1])
 
 
+@pytest.mark.parametrize(
+    ("permitted", "target", "left"),
+    [("a", "a", ["b", "c"]), ("b", "b", ["c"]), ("c", "c", []), ("bc", "b", ["c"]), ("", None, None)],
+)
+async def test_the_first_target_that_is_allowed_is_taken(permitted: str, target: str | None, left: Any) -> None:
+    a, b, c = (Action("llm.chat", "Model", name) for name in "abc")
+    taken: list[Action] = []
+
+    async def authorize(principal: Principal, action: Action) -> Any:
+        return Allow("rule") if action.target in permitted else Deny(f"not-{action.target}", "No.")
+
+    async def dispatch(recorded: Recorded) -> Reply:
+        taken.append(recorded.action)
+        return Reply(200, [], b"{}")
+
+    world = World(
+        authorize=authorize, dispatch={"llm.chat": dispatch},
+        read={"llm.chat": lambda *_: (replace(a, alternatives=(b, c)), Message(b""))},
+    )  # fmt: skip
+    await world.run()
+    found = [(action.target, [other.target for other in action.alternatives]) for action in taken]
+    assert found == ([(target, left)] if target else [])
+
+
 async def test_inspectors_redact_in_turn_and_block() -> None:
     async def redact(principal: Any, action: Any, message: Any) -> Any:
         return Redact(b"redacted", ("pii",)) if isinstance(message, Message) else Pass()

@@ -13,8 +13,8 @@ from mastio_llm.dialects import OPERATIONS, anthropic, gemini, openai
 from mastio_llm.dialects.operation import Sight
 from mastio_llm.jsonarray import ArraySplitter
 from mastio_llm.links import is_acceptable
-from mastio_llm.registry import resolve
 from mastio_llm.sse import MAX_EVENT, BrokenOff, EventTooLong, Splitter, find_end
+from mastio_llm.ways import resolve
 
 GENERATE = OPERATIONS["/v1/models/{model...}:streamGenerateContent"].stream
 ARRAY = b'[ {"a":"]}\\"\\\\"} ,\r\n{"candidates":[{"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":3}}\n]\n'
@@ -168,5 +168,4 @@ CLAUDE = ProviderRow("claude", "anthropic", "https://b.example", aliases={"fast"
     ],
 )  # fmt: skip
 def test_a_name_that_several_have_goes_to_who_speaks_the_dialect(model: str, dialect: Any, target: str) -> None:
-    choice = resolve(model, {"heavy": OPENAI, "claude": CLAUDE}, dialect)
-    assert choice is not None and choice.target == target
+    assert resolve(model, {"heavy": OPENAI, "claude": CLAUDE}, dialect)[0].target == target

@@ -1,10 +1,8 @@
 import pytest
 
-from mastio.store.base import ProviderRow
 from mastio.strictjson import parse
 from mastio_llm.dialects import OPERATIONS
 from mastio_llm.dialects.openai import read_usage
-from mastio_llm.registry import resolve
 from mastio_llm.sse import MAX_EVENT, EventTooLong, Splitter
 
 STREAM = (
@@ -59,29 +57,3 @@ def test_an_event_without_end_is_refused() -> None:
 )
 def test_usage_is_whole_numbers_or_nothing(text: bytes, usage: dict[str, int] | None) -> None:
     assert read_usage(parse(text)) == usage
-
-
-A = ProviderRow("a", "openai", "https://a.example", models=("gpt-*",), aliases={"fast": "gpt-4o-mini"}, weight=1)
-B = ProviderRow("b", "openai", "https://b.example", models=("*",), weight=5)
-
-
-@pytest.mark.parametrize(
-    ("model", "target"),
-    [
-        ("a/gpt-4o", "a/gpt-4o"),
-        ("b/gpt-4o", "b/gpt-4o"),
-        ("fast", "a/gpt-4o-mini"),
-        ("gpt-4o", "b/gpt-4o"),
-        ("a/claude", "b/a/claude"),
-        ("anything/else", "b/anything/else"),
-    ],
-)
-def test_resolve(model: str, target: str) -> None:
-    choice = resolve(model, {"a": A, "b": B})
-    assert choice is not None and choice.target == target
-
-
-def test_nobody_serves_it() -> None:
-    assert resolve("claude", {"a": A}) is None
-    assert resolve("a/", {"a": A}) is None
-    assert resolve("gpt-4o", {}) is None

@@ -1,0 +1,279 @@
+"""One call of one provider, from the request that goes up to the reply that comes back.
+
+In the caller's own dialect its bytes go up and the provider's bytes come back. Only what must change does: the
+caller's credentials stay here, the provider's own is added, and the model's name is replaced in place where the caller
+used another name for it. Where the provider speaks another dialect, a translation stands between the two. What a
+dialect is like is in `dialects/` and `translate/`; nothing here knows one.
+
+A reply that is a stream is given out with its first window in hand, so that a provider that fails before it may be
+tried again, or another in its place.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from dataclasses import dataclass
+from functools import partial
+
+import orjson
+
+from mastio.errors import DispatchError, MastioError, UpstreamTimeout
+from mastio.exchange import Recorded, Reply, Window
+from mastio.services import Upstream, UpstreamReply
+from mastio.strictjson import replace_member
+from mastio_llm.counting import bound_output, complete, estimate
+from mastio_llm.dialects import SPEAKERS
+from mastio_llm.dialects.operation import Asked, Form, Operation, Usage
+from mastio_llm.jsonarray import ArraySplitter
+from mastio_llm.passing import Headers, declare, reply_headers, request_headers, usage_headers
+from mastio_llm.prices import Price
+from mastio_llm.sse import BrokenOff, EventTooLong, Splitter, Unreadable, read_events
+from mastio_llm.translate.checks import read_message
+from mastio_llm.translate.translation import StreamTranslator, Translation
+from mastio_llm.ways import Choice
+
+MAX_REPLY = 32 * 1024 * 1024
+MAX_ERROR = 256 * 1024
+
+JSON = b"application/json"
+EVENTS = b"text/event-stream"
+
+TRANSIENT = frozenset({"upstream_error", "upstream_unreachable"})
+"""What may be over by the next try, before there is a reply. A timeout took its time already."""
+
+PASSED_ON = frozenset({400, 404, 409, 413, 415, 422, 429})
+"""Upstream statuses that are about the caller's request, so the caller gets them as they are."""
+
+
+class Transient(DispatchError):
+    """The provider gave no answer and has written nothing that counts: the next try may do better."""
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How one provider would carry a call out. `query` goes along."""
+
+    operation: Operation
+    asked: Asked
+    choice: Choice
+    price: Price | None
+    query: str
+    translation: Translation | None
+
+    @property
+    def upstream(self) -> Operation:
+        """What the provider is asked for."""
+        if self.translation is None:
+            return self.operation
+        return self.translation.whole if self.asked.form == "whole" else self.translation.streamed
+
+    @property
+    def form(self) -> Form:
+        """How the provider is to answer: translations read streams of events alone."""
+        return "events" if self.translation is not None and self.asked.form == "array" else self.asked.form
+
+    def encode_request(self, body: bytes) -> bytes:
+        """What goes up for the caller's body. Raises `BadRequest` for what cannot be translated."""
+        if self.translation is not None:
+            return orjson.dumps(self.translation.request(orjson.loads(body), self.choice.model))
+        if self.choice.renamed and self.operation.in_body and self.choice.model != self.asked.model:
+            return replace_member(body, "model", self.choice.model)
+        return body
+
+    def cost(self, usage: Usage) -> Usage:
+        """`usage` with what it cost, where that is known."""
+        return usage if self.price is None else {**usage, "cost_nano_usd": self.price.nano_usd(usage)}
+
+    def count_used(self, usage: Usage | None, read: int, written: int) -> Usage | None:
+        """What was used by this call, of which `usage` is the provider's own count, in bytes of text otherwise."""
+        if self.operation.free:
+            return None
+        if not self.asked.writes:
+            usage, written = {"output_tokens": 0, **(usage or {})}, 0
+        return self.cost(complete(usage, read, written))
+
+    def count_unseen(self, read: int) -> Usage | None:
+        """What a call used that its caller left before anything came: nobody knows, so all that it may have."""
+        if self.operation.free:
+            return None
+        written = bound_output(self.asked, self.price) if self.asked.form == "whole" else 0
+        return self.cost({"input_tokens": estimate(read), "output_tokens": written, "estimated": 1})
+
+
+async def attempt(way: Way, pool: Upstream, recorded: Recorded) -> Reply:
+    """Call the provider once. The exchange's meter is true at every moment.
+
+    Raises `DispatchError`; then nothing was used, as far as anybody will say.
+    """
+    raw = recorded.message.raw
+    body = way.encode_request(raw)
+    address = way.upstream.address(way.choice.model, way.form) + way.query
+    recorded.meter.usage = way.count_unseen(len(raw))
+    sending = pool.send("POST", address, request_headers(recorded.head, way.choice), body)
+
+    async def close() -> None:
+        await sending.__aexit__(None, None, None)
+
+    async with AsyncExitStack() as open_:  # whatever happens: the upstream must not go on working for nobody
+        open_.push_async_callback(close)
+        try:
+            async with asyncio.timeout(way.choice.provider.timeouts.get("first")):
+                upstream = await _send(sending)
+            reply = await _reply(upstream, way, recorded)
+        except TimeoutError as error:
+            recorded.meter.usage = None
+            raise UpstreamTimeout("The provider did not begin to answer in time.") from error
+        except DispatchError:
+            recorded.meter.usage = None
+            raise
+        if not isinstance(reply.body, bytes):
+            reply.close = open_.pop_all().aclose
+    return reply
+
+
+async def _send(sending: AbstractAsyncContextManager[UpstreamReply]) -> UpstreamReply:
+    try:
+        return await sending.__aenter__()
+    except DispatchError as error:
+        if error.code in TRANSIENT:
+            raise Transient(error.message, code=error.code) from error
+        raise
+
+
+async def _reply(upstream: UpstreamReply, way: Way, recorded: Recorded) -> Reply:
+    if upstream.status != 200:
+        recorded.meter.usage = None
+        return await _failure(upstream, way)
+    if any(name == b"content-encoding" and value.lower() != b"identity" for name, value in upstream.headers):
+        raise DispatchError("The provider sent an encoding that it was not asked for.")
+    headers = reply_headers(upstream, way.choice)
+    if splitter := _splitter(headers, way):
+        return await _begin(upstream, splitter, headers, way, recorded)
+    if way.translation is not None and way.form != "whole":
+        raise DispatchError("The provider did not stream its answer.")
+    body = await upstream.read(MAX_REPLY)
+    try:
+        document = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise DispatchError("The provider's reply is not valid JSON.") from error
+    usage = way.upstream.usage(document)
+    recorded.meter.usage = way.count_used(usage, len(recorded.message.raw), len(body))
+    if way.translation is not None:
+        if not isinstance(document, dict):
+            raise DispatchError("The provider's reply is not one of its API.")
+        asked = orjson.loads(recorded.message.raw)
+        headers, body = declare(headers, JSON), orjson.dumps(way.translation.reply(document, asked, int(time.time())))
+    return Reply(200, headers + usage_headers(way.cost(usage) if usage else None), body)
+
+
+async def _begin(
+    upstream: UpstreamReply,
+    splitter: Splitter | ArraySplitter,
+    headers: Headers,
+    way: Way,
+    recorded: Recorded,
+) -> Reply:
+    """A stream, begun: its first window is in hand."""
+    operation, form, read = way.operation, way.asked.form, len(recorded.message.raw)
+    recorded.meter.follow(lambda: way.count_used(splitter.usage, read, splitter.written))
+    windows = _stream(upstream, splitter, way)
+    if way.translation is not None:
+        translator = way.translation.open(orjson.loads(recorded.message.raw), int(time.time()), form)
+        headers = declare(headers, EVENTS if form == "events" else JSON)
+        windows = _translate(windows, translator)
+    # the head goes out with it, and nobody can be tried in this one's place any more
+    first = await anext(windows, None)
+    if first is None:
+        raise DispatchError("The provider's stream is empty.")
+    headers += usage_headers(_known_at_start(splitter.usage, first, way))
+    encode_break = partial(_break, operation, form, recorded.head.id)
+    return Reply(200, headers, _chain(first, windows), encode_break=encode_break)
+
+
+def _splitter(headers: Headers, way: Way) -> Splitter | ArraySplitter | None:
+    """What reads the reply, when it comes as a stream; None for a whole one."""
+    content_type = next((value for name, value in headers if name == b"content-type"), b"")
+    if content_type.startswith(EVENTS) and way.upstream.stream.markers:
+        return Splitter(way.upstream.stream) if way.translation is None or way.form == "events" else None
+    return ArraySplitter(way.operation.stream) if way.form == "array" else None
+
+
+def _break(operation: Operation, form: Form, request_id: str, error: MastioError) -> bytes:
+    return operation.encode_break(form, error, request_id)
+
+
+async def _failure(upstream: UpstreamReply, way: Way) -> Reply:
+    """What is about the caller's request passes as it is; a refusal of our credential or a failure does not."""
+    body = await upstream.read(MAX_ERROR)
+    choice, facts = way.choice, {"upstream_status": upstream.status}
+    key = choice.provider.api_key
+    refused = upstream.status in (401, 403) or SPEAKERS[choice.provider.kind].refuses_key(body)
+    if refused or _tells(body, key):
+        raise DispatchError("The provider refused the appliance's credential.", code="upstream_refused")
+    if upstream.status in PASSED_ON:
+        headers = reply_headers(upstream, choice)
+        if way.translation is not None:
+            body = orjson.dumps(way.translation.error(read_message(body), upstream.status))
+            headers = declare(headers, JSON)
+        return Reply(upstream.status, headers, body, facts=facts)
+    retry = tuple(("Retry-After", v.decode("latin-1")) for n, v in upstream.headers if n == b"retry-after")
+    kind = Transient if upstream.status >= 500 else DispatchError
+    raise kind(f"The provider answered with status {upstream.status}.", headers=retry)
+
+
+def _tells(data: bytes, key: str | None) -> bool:
+    """Whether an error repeats our key to its reader."""
+    return key is not None and key.encode() in data
+
+
+async def _stream(upstream: UpstreamReply, splitter: Splitter | ArraySplitter, way: Way) -> AsyncIterator[Window]:
+    key = way.choice.provider.api_key
+    try:
+        async for chunk in upstream.chunks():
+            window = splitter.feed(chunk)
+            if window is None:
+                continue
+            if window.failure and _tells(window.data, key):
+                raise DispatchError("The provider ended the stream with an error.")
+            yield window
+            if splitter.done:
+                return
+        splitter.close()
+    except EventTooLong as error:
+        raise DispatchError("The provider sent an event without end.") from error
+    except BrokenOff as error:
+        raise DispatchError("The provider broke off the stream.") from error
+
+
+async def _translate(windows: AsyncIterator[Window], translator: StreamTranslator) -> AsyncIterator[Window]:
+    """Their windows in the caller's API. The last one has what its stream ends with."""
+    try:
+        async for window in windows:
+            data = b"".join(map(translator.feed, read_events(window.data)))
+            if window.last:
+                data += translator.end()
+            if data or window.last:
+                yield Window(data, window.last, window.failure)
+            if window.last:
+                return
+    except Unreadable as error:
+        raise DispatchError("The provider sent an event that is not valid JSON.") from error
+    yield Window(translator.end(), last=True)
+
+
+async def _chain(first: Window, windows: AsyncIterator[Window]) -> AsyncIterator[Window]:
+    yield first
+    async for window in windows:
+        yield window
+
+
+def _known_at_start(usage: Usage | None, window: Window, way: Way) -> Usage | None:
+    """What was read is known at once in some dialects; what was written is not before the end."""
+    if usage is None:
+        return None
+    if window.last:
+        return way.cost(usage)
+    return {name: count for name, count in usage.items() if name == "input_tokens"}

@@ -1,0 +1,101 @@
+"""What of a request goes to the provider, and what of its reply comes back, besides the bodies. Pure; allow lists."""
+
+from __future__ import annotations
+
+import re
+from math import inf
+from urllib.parse import quote
+
+from mastio.errors import BadRequest
+from mastio.exchange import RequestHead
+from mastio.services import UpstreamReply
+from mastio_llm.dialects import SPEAKERS
+from mastio_llm.dialects.operation import Speaker, Usage
+from mastio_llm.prices import encode_usd
+from mastio_llm.ways import Choice
+
+Headers = list[tuple[bytes, bytes]]
+
+UP = (b"accept", b"idempotency-key", b"user-agent", b"traceparent", b"tracestate")
+DOWN = (b"content-type", b"retry-after", b"request-id", b"x-should-retry")
+LIMITS = b"x-ratelimit-"
+
+_PLAIN_VALUE = re.compile(rb"[A-Za-z0-9._-]{1,64}")
+
+
+def verify_json_type(head: RequestHead) -> None:
+    """Raises `BadRequest` (415) unless the body is declared as plain JSON."""
+    content_type = (head.header(b"content-type") or b"").split(b";")[0].strip().lower()
+    if content_type != b"application/json" or head.header(b"content-encoding") not in (None, b"identity"):
+        raise BadRequest("The body must be application/json without encoding.", code="unsupported_media_type")
+
+
+def read_query(query: bytes, known: frozenset[bytes]) -> str:
+    """The parameters that go along, as they came; no others do, since some APIs take keys and options there."""
+    if not query or not known:
+        return ""
+    pairs = [pair.partition(b"=") for pair in query.split(b"&")]
+    kept = [name + b"=" + value for name, _, value in pairs if name in known and _PLAIN_VALUE.fullmatch(value)]
+    return "?" + b"&".join(kept).decode("ascii") if kept else ""
+
+
+def passed_on(head: RequestHead, choice: Choice) -> list[bytes]:
+    """The headers of the provider's own kind, which may change the answer."""
+    prefix = SPEAKERS[choice.provider.kind].prefix
+    return sorted(name + b":" + value for name, value in head.headers if name.startswith(prefix))
+
+
+def key_headers(speaker: Speaker, key: str | None) -> list[tuple[str, str]]:
+    return [(speaker.key_header, speaker.key_prefix + key)] if key else []
+
+
+def request_headers(head: RequestHead, choice: Choice) -> list[tuple[str, str]]:
+    """An allow list, so that no credential, cookie or identity header of the caller can go upstream."""
+    speaker = SPEAKERS[choice.provider.kind]
+    prefix = speaker.prefix
+    headers = [
+        (name.decode("latin-1"), value.decode("latin-1"))
+        for name, value in head.headers
+        if name in UP or name.startswith(prefix)
+    ]
+    for name, value in speaker.defaults:
+        if not any(sent == name for sent, _ in headers):
+            headers.append((name, value))
+    headers += [("content-type", "application/json"), ("accept-encoding", "identity"), ("x-request-id", head.id)]
+    headers += key_headers(speaker, choice.provider.api_key)
+    return headers
+
+
+def reply_headers(upstream: UpstreamReply, choice: Choice) -> Headers:
+    prefix = SPEAKERS[choice.provider.kind].prefix
+    headers = [
+        (name, value)
+        for name, value in upstream.headers
+        if name in DOWN or name.startswith(prefix) or name.startswith(LIMITS)
+    ]
+    headers += [
+        (b"x-provider", choice.provider.name.encode()),
+        (b"x-model", quote(choice.model, safe="/:@+").encode("ascii")),
+        (b"x-cache", b"BYPASS"),
+    ]
+    return headers
+
+
+def declare(headers: Headers, content_type: bytes) -> Headers:
+    """With this type of content instead of the provider's."""
+    return [pair for pair in headers if pair[0] != b"content-type"] + [(b"content-type", content_type)]
+
+
+def usage_headers(usage: Usage | None) -> Headers:
+    if usage is None:
+        return []
+    pairs = ((b"x-tokens-input", usage.get("input_tokens")), (b"x-tokens-output", usage.get("output_tokens")))
+    headers = [(name, b"%d" % count) for name, count in pairs if count is not None]
+    if "cost_nano_usd" in usage:
+        headers.append((b"x-cost-usd", encode_usd(usage["cost_nano_usd"]).encode("ascii")))
+    return headers
+
+
+def parse_retry_after(value: bytes) -> float:
+    """Seconds; for a date, which is not worth a wait, without end."""
+    return float(value) if value.isdigit() else inf
