@@ -90,6 +90,7 @@ CODES: dict[str, Code] = {
     "upstream_forbidden_address": Code(502, "The provider's address is not allowed; an admin may add allow_addresses."),
     "upstream_paused": Code(503, "The provider is left alone for a moment; try again after Retry-After."),
     "upstream_timeout": Code(504, "The provider did not answer in time; try again later."),
+    "not_cached": Code(504, "Ask without only-if-cached, so that the provider is asked."),
     # the shim on the agent's machine, before the appliance
     "not_for_pages": Code(403, "Only programs of this machine may use the shim, at its loopback address."),
     "appliance_unreachable": Code(502, "Check that the appliance runs and that this machine can reach it."),

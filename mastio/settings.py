@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from mastio.errors import ConfigurationError
 from mastio.target import TargetError, parse_base_url
 
-DEFAULT_PLUGINS = ("mtls", "dpop", "token", "apikey", "policy", "limits", "audit", "llm")
+DEFAULT_PLUGINS = ("mtls", "dpop", "token", "apikey", "policy", "limits", "audit", "llm", "cache")
 
 
 class Section(BaseModel):

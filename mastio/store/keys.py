@@ -12,6 +12,7 @@ PURPOSES = (
     "admin-tokens",
     "api-keys",
     "audit-digest",
+    "cache",
     "edge",
     "enrollment-tokens",
     "store-secrets",

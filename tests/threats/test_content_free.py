@@ -115,12 +115,13 @@ def act(scene: Scene, identity: Identity, url: str) -> None:
         known["auditor's token"] = named.removeprefix("mastio_admin_")
         scene.replies.append(admin.post("/v1/admin/policies", content=json.dumps(known["broken"])[:-3]).content)
     tools = [{"type": "function", "function": {"name": "f", "description": known["tool"]}}]
-    body = {"model": "second/gpt-4o", "messages": [{"role": "user", "content": known["prompt"]}], "tools": tools}
+    asked = {"role": "user", "content": known["prompt"]}
+    body = {"model": "second/gpt-4o", "messages": [asked], "tools": tools, "temperature": 0}
     said = {"X-Custom": quote(known["header"]), "Cookie": f"session={quote(known['cookie'])}"}
     with appliance.by_certificate(identity) as client:
-        for stream in (False, True):
+        for stream, kept in ((False, "MISS"), (True, "MISS"), (False, "HIT"), (True, "HIT")):
             answer = client.post(CHAT, json={**body, "stream": stream}, headers=said)
-            assert answer.status_code == 200, answer.text
+            assert (answer.status_code, answer.headers["x-cache"]) == (200, kept), answer.text
             assert any(text in answer.text for text in PII.values()), "the canaries did come back to the caller"
         for bad in (
             client.post(CHAT, content=json.dumps({"model": known["broken"], "x": known["broken"]})[:-2]),
