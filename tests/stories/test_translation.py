@@ -119,5 +119,5 @@ def test_what_cannot_be_carried_over_goes_nowhere(client: openai.OpenAI, provide
     assert refused.value.code == "not_translatable" and "'seed'" in refused.value.message
     assert provider.asked == []
     with pytest.raises(openai.BadRequestError):
-        client.responses.create(model="other-side/m", input="hello")
+        client.responses.create(model="other-side/m", input="hello", previous_response_id="resp_1")
     assert provider.asked == []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import quote
 
@@ -169,6 +169,17 @@ OPERATIONS = {
     for prefix in ("/v1beta", "/v1")
     for verb, operation in (("generateContent", _GENERATE), ("streamGenerateContent", _STREAM))
 }
+
+
+def _verb(verb: str) -> Callable[[str, Form], str]:
+    return lambda model, form: f"/models/{quote(model, safe='/:@+')}:{verb}"
+
+
+COUNT = Operation(
+    "llm.count_tokens", "gemini", find_content, _verb("countTokens"), read_usage, break_content, free=True
+)
+EMBED = Operation("llm.embeddings", "gemini", find_content, _verb("batchEmbedContents"), read_usage, break_content)
+"""What translations ask of providers; callers have no route to them."""
 
 SPEAKER = Speaker(
     "gemini",

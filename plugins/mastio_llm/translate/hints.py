@@ -12,6 +12,7 @@ Place = Literal[
     "chat", "responses", "responses reasoning", "responses text", "responses tool", "responses item",
     "messages", "messages block", "messages tool", "messages thinking",
     "gemini", "gemini part", "gemini function", "gemini schema",
+    "embeddings",
 ]  # fmt: skip
 
 
@@ -59,8 +60,30 @@ HINTS: dict[Place, tuple[Hint, ...]] = {
     "gemini function": (
         Hint(("response", "responseJsonSchema"), "what the tool gives back, which its result shows"),
     ),
+    "embeddings": (Hint(("user",), "who the end user is, for the vendor's own watch"),),
     "gemini schema": (Hint(("propertyOrdering", "example"), "in which order members come; examples"),),
 }  # fmt: skip
+
+
+WRITTEN: dict[str, tuple[Hint, ...]] = {
+    "messages, earlier answers": (
+        Hint(("thinking", "redacted_thinking"), "a model's own notes, which no other vendor's can read"),
+    ),
+    "responses, earlier answers": (Hint(("reasoning",), "a model's own notes, which no other vendor's can read"),),
+    "gemini, earlier answers": (Hint(("thought",), "a model's own notes, which no other vendor's can read"),),
+    "any, to gemini": (
+        Hint(("user", "safety_identifier", "metadata.user_id"), "who the end user is, for the vendor's own watch"),
+    ),
+    "messages, to openai": (
+        Hint(
+            ("thinking.budget_tokens",), "a bound that need not be reached; `max_tokens`, which is carried, bounds all"
+        ),
+    ),
+    "gemini, to anthropic or openai": (
+        Hint(("thinkingConfig.thinkingBudget",), "a bound that need not be reached; 0 is carried as no effort"),
+    ),
+}
+"""What is left out where it is read or written, beside the members above."""
 
 
 def names(place: Place) -> frozenset[str]:

@@ -188,10 +188,11 @@ def read(completion: Mapping[str, Any]) -> Answer:
     for index, call in enumerate(said_objects(message.get("tool_calls"), "the calls")):
         called, json = _called(call, id, index), _arguments(call)
         arguments = load_object(json)
-        if arguments is not None:
-            parts.append(ToolCall(called.id, called.name, arguments))
-        elif finish != "length":  # else it is one that was cut off, which nobody can carry out
+        if finish == "length" and not arguments:  # one that was cut off, which nobody should carry out
+            continue
+        if arguments is None:
             raise odd("the arguments of a call are no JSON object")
+        parts.append(ToolCall(called.id, called.name, arguments))
     if finish == "stop" and any(isinstance(part, ToolCall) for part in parts):
         finish = "tools"
     return Answer(id, said_name(completion.get("model")), tuple(parts), finish, _usage(completion))

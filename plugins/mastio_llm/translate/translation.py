@@ -51,6 +51,11 @@ class Translation:
     open: Callable[[Document, int, Form], StreamTranslator]
 
 
+def never(asked: Document, created: int, form: Form) -> StreamTranslator:
+    """For what does not stream."""
+    raise odd("it was not asked for a stream")
+
+
 # --- of two halves ----------------------------------------------------------------------------------------------------
 
 
@@ -105,6 +110,7 @@ class _Stream:
         self._begun = False
         self._over = False
         self._arguing = False
+        self._bare = False
         self._calls = 0
 
     def feed(self, event: Any) -> bytes:
@@ -116,7 +122,16 @@ class _Stream:
         return b"" if self._over else self._write(self._reader.end())
 
     def _write(self, deltas: Iterable[Delta]) -> bytes:
-        return b"".join([self._writer.write(delta) for delta in deltas if self._take(delta)])
+        return b"".join(
+            [self._writer.write(one) for delta in deltas for one in self._complete(delta) if self._take(one)]
+        )
+
+    def _complete(self, delta: Delta) -> Iterable[Delta]:
+        """A call without arguments has empty ones, which no client needs to guess, unless it was cut off."""
+        cut = isinstance(delta, Failed) or (isinstance(delta, Ended) and delta.finish == "length")
+        bare = self._bare and not isinstance(delta, Argued) and not cut
+        self._bare = isinstance(delta, Called)
+        return (Argued("{}"), delta) if bare else (delta,)
 
     def _take(self, delta: Delta) -> bool:
         """Whether it goes on to the caller."""
