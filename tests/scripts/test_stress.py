@@ -74,6 +74,19 @@ def rounds(result: dict[str, object]) -> dict[str, dict[str, Any]]:
 
 
 @pytest.mark.slow
+def test_the_cache_answers_the_share_that_is_repeated(tmp_path: Path) -> None:
+    with open_appliance(stub=("--latency", "50ms")) as (appliance, stub):
+        assert stub is not None
+        url = f"http://127.0.0.1:{stub.port}"
+        where = ("--data", str(appliance.data), "--identity", str(appliance.enroll("load").folder), "--stub-url", url)
+        result = stress("cache", tmp_path, *where, "--vus", "4")
+        figures = rounds(result)
+        assert [figures[f"{share} % repeated"]["hit_rate"] for share in (0, 100)] == [0, 1]
+        assert 0.79 <= figures["80 % repeated"]["hit_rate"] <= 0.81
+        assert appliance.verify() == 0
+
+
+@pytest.mark.slow
 def test_keys_are_rotated_under_load(tmp_path: Path) -> None:
     """Twelve seconds over each protocol: no request fails."""
     with open_appliance() as (appliance, stub):

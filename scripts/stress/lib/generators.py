@@ -85,6 +85,10 @@ def read_k6_summary(summary: Figures, log: str) -> K6Run:
     for name in ("dpop_nonce_challenges", "tokens_minted", "dropped_iterations"):
         if name in metrics:
             figures[name] = metrics[name]["values"]["count"]
+    if "cache_hits" in metrics:
+        figures["hit_rate"] = metrics["cache_hits"]["values"]["rate"]
+        for name in ("hit", "miss"):
+            figures[f"{name}_p50_ms"] = metrics.get(f"{name}_duration", absent)["values"].get("med")
     if "checks" in metrics:  # such a scenario also looks at every single request
         figures["requests"] = sum(metrics["http_req_failed"]["values"][name] for name in ("passes", "fails"))
         figures["requests_failed"] = metrics["http_req_failed"]["values"]["passes"]

@@ -14,10 +14,10 @@ if (!dialect) {
 const model = __ENV.MODEL || dialect.model;
 const text = (__ENV.TEXT === 'dirty' ? dirty : '') + prompt;
 
-const aroundNumber = JSON.stringify(dialect.body)
-  .replace('{model}', model)
-  .replace('{prompt}', text)
-  .split('{number}');
+const splitAtNumber = (shape) =>
+  JSON.stringify(shape).replace('{model}', model).replace('{prompt}', text).split('{number}');
+const aroundNumber = splitAtNumber(dialect.body);
+const aroundSettledNumber = splitAtNumber({ ...dialect.body, ...dialect.settled });
 
 export const dialectName = name;
 export const path = dialect.path.replace('{model}', model);
@@ -25,6 +25,9 @@ export const headers = { 'Content-Type': 'application/json', ...dialect.headers 
 
 // The body of one call. The number makes each prompt new, so that no cache can answer it.
 export const body = (number) => aroundNumber.join(number);
+
+// The same as a call that has one answer, which a cache may give again to the same number.
+export const settledBody = (number) => aroundSettledNumber.join(number);
 
 // A refused answer and an empty one are both wrong.
 export function isRight(response) {

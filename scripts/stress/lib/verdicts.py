@@ -32,6 +32,13 @@ def medians(rounds: Sequence[Mapping[str, object]]) -> dict[str, float]:
     return found
 
 
+def judge_hits(direct: Mapping[str, float], measured: Sequence[Mapping[str, float]]) -> list[str]:
+    """What is wrong where an answer from memory is not faster than the call that it saves, at the median."""
+    saved = direct["p50_ms"]
+    times = [figures["hit_p50_ms"] for figures in measured if "hit_p50_ms" in figures]
+    return [f"a hit takes {time:.1f} ms, the call itself {saved:.1f} ms" for time in times if time >= saved]
+
+
 def residual_drift(samples: Sequence[float]) -> float | None:
     """Growth that remains after warming up: the last quarter's median against the second's, as a share.
 

@@ -125,8 +125,11 @@ def ask(
     head = RequestHead("id", "POST", route.path, b"", {}, headers, route, None, "127.0.0.1")
     principal = Principal(agent.name, frozenset({"agent"}), agent.groups)
     message = Message(body, question=Question(context, has_one_answer) if question else None)
-    authenticated = Authenticated(Received(head), principal, (), 0.0, 1)
-    read = Read(authenticated, Action(route.kind, "Model", target), message)
+    return record(head, principal, Action(route.kind, "Model", target), message)
+
+
+def record(head: RequestHead, principal: Principal, action: Action, message: Message) -> Recorded:
+    read = Read(Authenticated(Received(head), principal, (), 0.0, 1), action, message)
     return Recorded(Reserved(Inspected(Authorized(read, Allow("test")), message, ()), ()), 0)
 
 

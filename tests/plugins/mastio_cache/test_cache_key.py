@@ -7,12 +7,21 @@ import json
 import random
 from collections.abc import Iterator
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
-from cache_bench import AGENT, ROUTE, Bench
+import pytest
+from cache_bench import AGENT, ROUTE, Bench, header, record
 
-from mastio.exchange import Question
+from mastio.errors import BadRequest
+from mastio.exchange import Principal, Question, RequestHead
+from mastio.store.base import ProviderRow
 from mastio_cache.key import digest, key_of, pack, tenant_of
+from mastio_llm import plugin
+from mastio_llm.calls import Calls, Resilience
+from mastio_llm.passing import request_headers
+from mastio_llm.prices import Prices, PriceTable
+from mastio_llm.registry import Registry
 
 BODY: dict[str, Any] = {
     "model": "stub/gpt-4o",
@@ -52,30 +61,30 @@ def others(value: Any, chance: random.Random) -> list[Any]:
     return [other for other in near if json.dumps(other) != as_text]
 
 
-def changed_bodies(chance: random.Random) -> Iterator[bytes]:
-    """Bodies that differ from `BODY` in one place: a value, a missing member, an added one, the order, white space."""
-    for place in places(BODY):
+def changed_bodies(chance: random.Random, document: dict[str, Any] = BODY) -> Iterator[bytes]:
+    """Bodies that differ in one place: a value, a missing member, an added one, the order, white space."""
+    for place in places(document):
         *way, last = place
-        value: Any = BODY
+        value: Any = document
         for step in place:
             value = value[step]
         for other in others(value, chance):
-            body = copy.deepcopy(BODY)
+            body = copy.deepcopy(document)
             inner: Any = body
             for step in way:
                 inner = inner[step]
             inner[last] = other
             yield json.dumps(body).encode()
-        body = copy.deepcopy(BODY)
+        body = copy.deepcopy(document)
         inner = body
         for step in way:
             inner = inner[step]
         del inner[last]
         yield json.dumps(body).encode()
     for number in range(400):
-        yield json.dumps({**BODY, f"added_{number}": chance.random()}).encode()
-    yield json.dumps(BODY, indent=1).encode()
-    yield json.dumps(dict(reversed(BODY.items()))).encode()
+        yield json.dumps({**document, f"added_{number}": chance.random()}).encode()
+    yield json.dumps(document, indent=1).encode()
+    yield json.dumps(dict(reversed(document.items()))).encode()
 
 
 def changed_contexts(context: tuple[bytes, ...], chance: random.Random) -> Iterator[tuple[bytes, ...]]:
@@ -170,3 +179,106 @@ def test_tenants_of_different_kinds_are_different() -> None:
     assert tenant_of(replace(AGENT, groups=frozenset({"a", "b"})), "group") != tenant_of(
         replace(AGENT, groups=frozenset({"ab"})), "group"
     )
+
+
+# --- the same through the real reading of calls -----------------------------------------------------------------------
+
+TEXT = [{"role": "user", "content": "hi"}]
+CONTENTS = {"contents": [{"role": "user", "parts": [{"text": "hi"}]}]}
+READ: dict[str, tuple[str, dict[str, Any]]] = {
+    "/v1/chat/completions": ("", BODY),
+    "/v1/responses": ("", {"model": "stub/m", "input": [{"role": "user", "content": "hi"}], "temperature": 0,
+                           "instructions": "x", "text": {"format": {"type": "text"}}, "max_output_tokens": 5}),
+    "/v1/embeddings": ("", {"model": "stub/m", "input": ["a", "b"], "dimensions": 3, "encoding_format": "float"}),
+    "/v1/moderations": ("", {"model": "stub/m", "input": "a"}),
+    "/v1/messages": ("", {"model": "claude/m", "max_tokens": 5, "temperature": 0, "system": "s", "messages": TEXT,
+                          "stop_sequences": ["x"], "metadata": {"user_id": "u"}}),
+    "/v1/messages/count_tokens": ("", {"model": "claude/m", "messages": TEXT, "system": "s"}),
+    "/v1beta/models/{model...}:generateContent": (
+        "google/m", {**CONTENTS, "generationConfig": {"temperature": 0, "topK": 3}, "safetySettings": []}),
+    "/v1beta/models/{model...}:streamGenerateContent": ("google/m", {**CONTENTS, "generationConfig": {"seed": 1}}),
+}  # fmt: skip
+PROVIDERS = {
+    name: ProviderRow(name, kind, f"https://{name}.example/v1", models=("*",), aliases={f"{name}-alias": "m"})
+    for name, kind in (("stub", "openai"), ("claude", "anthropic"), ("google", "gemini"), ("other", "openai"))
+}  # type: ignore[arg-type]
+
+
+class NoUpstreams:
+    def open(self, *_: Any) -> None:
+        return None
+
+
+def reader(bench: Bench) -> Calls:
+    bench.services.directory.change(providers=PROVIDERS)
+    services: Any = SimpleNamespace(directory=bench.services.directory, upstreams=NoUpstreams())
+    prices = Prices((), PriceTable(date="2026-01-01", unit="x", prices=()))
+    return Calls(services, Registry(services, ()), prices, Resilience(0, "weight", {}), lambda: 0.0)
+
+
+def variations(path: str, model: str, document: dict[str, Any], chance: random.Random) -> Iterator[dict[str, Any]]:
+    """One thing of a request is different: a place of its body, the model in its path, its query, a header."""
+    for body in changed_bodies(chance, document):
+        yield {"body": body}
+    for name in ("other/m", "stub/x", "claude/m2", "google/m2", "stub-alias", "google-alias"):
+        yield {"model": name} if model else {"body": json.dumps({**document, "model": name}).encode()}
+    for query in (b"alt=sse", b"alt=json", b"beta=true", b"beta=1"):
+        yield {"query": query}
+    for prefix in ("openai", "anthropic"):
+        for value in ("a", "b", "a,b", "a, b"):
+            yield {"headers": [(f"{prefix}-beta".encode(), value.encode())]}
+            yield {"headers": [(f"{prefix}-organization".encode(), value.encode())]}
+    for first, second in (("a", "b"), ("b", "a")):
+        yield {"headers": [(b"openai-beta", first.encode()), (b"openai-organization", second.encode())]}
+    yield {"headers": [(b"x-goog-api-client", b"one")]}
+
+
+def goes_up(calls: Calls, head: RequestHead, body: bytes) -> tuple[Any, ...] | None:
+    """What the provider would be sent, by the plugin itself, besides what is new in every exchange. None: refused."""
+    try:
+        action, message = calls.read(head, PRINCIPAL, body)
+    except BadRequest:
+        return None
+    way = message.plan[action.target]
+    own = ("x-request-id", "accept", "user-agent", "idempotency-key", "traceparent", "tracestate")
+    headers = sorted(pair for pair in request_headers(head, way.choice) if pair[0] not in own)
+    address = way.upstream.address(way.choice.model, way.asked.form) + way.query
+    return (way.choice.provider.name, way.choice.model, address, tuple(headers), body)
+
+
+PRINCIPAL = Principal("alice", frozenset({"agent"}))
+ROUTES = {route.path: route for route in plugin.routes}
+
+
+@pytest.mark.parametrize("path", READ)
+async def test_what_goes_up_differently_never_shares_an_answer(path: str) -> None:
+    """As the plugin `llm` reads calls and sends them: of each pair the second is asked for, unless it is the same call
+    to the provider, to the byte. `goes_up` is not derived from the key: it is what is sent.
+    """
+    bench, chance = Bench(answers="all"), random.Random(5)
+    calls = reader(bench)
+    model, document = READ[path]
+
+    async def get(body: bytes, model: str, query: bytes = b"", headers: Any = ()) -> tuple[Any, bytes | None]:
+        said = [(b"content-type", b"application/json"), *headers]
+        head = RequestHead("id", "POST", path, query, {"model": model}, said, ROUTES[path], None, "127.0.0.1")
+        sent = goes_up(calls, head, body)
+        if sent is None:
+            return None, None
+        reply = await bench.dispatch(record(head, PRINCIPAL, *calls.read(head, PRINCIPAL, body)))
+        return sent, header(reply, b"x-cache")
+
+    base = {"body": json.dumps(document).encode(), "model": model}
+    first, word = await get(**base)
+    assert first is not None and word == b"MISS"
+    answered, wrong, pairs = {first}, [], 0
+    for variation in variations(path, model, document, chance):
+        sent, word = await get(**{**base, **variation})
+        if sent is None or sent in answered:
+            continue
+        answered.add(sent)
+        pairs += 1
+        if word != b"MISS":
+            wrong.append(variation)
+    assert wrong == [] and pairs > 100, pairs
+    assert await get(**base) == (first, b"HIT")
