@@ -78,13 +78,11 @@ class Kept:
         self.shortage: Shortage | None = None
         self.short_until = 0.0
 
-    def is_due(self, now: float) -> bool:
-        lease = self.lease
-        if self.is_gone:
-            return False
-        if self.waiting or lease.is_due(self.budget.limit, pressed=now < self.pressed_until):
-            return True
-        return not lease.is_done and now - self.seen_at >= HEARTBEAT
+    def is_due(self, now: float, *, ticked: bool) -> bool:
+        if self.is_gone or not ticked:
+            return bool(self.waiting)
+        silent = now - self.seen_at >= HEARTBEAT and not self.lease.is_done
+        return bool(self.waiting) or self.lease.is_due or silent
 
 
 class Keeper:
@@ -178,17 +176,18 @@ class Keeper:
         while not ending.is_set():
             await self._pause(ending)
             now = monotonic()
-            if now - ticked >= TICK:
+            is_time = now - ticked >= 0.9 * TICK  # timers fire a little early
+            if is_time:
                 ticked = now
                 for kept in self._current.values():
                     kept.lease.tick()
-            await self._round(now)
+            await self._round(now, ticked=is_time)
             if now - swept >= SWEEP:
                 swept = now
                 await self._try(self._leases.sweep(self._wall()))
         for series in list(self._current):
             self._retire(series)
-        await self._round(monotonic())
+        await self._round(monotonic(), ticked=True)
         self._fail(self._all())
 
     async def _pause(self, ending: asyncio.Event) -> None:
@@ -204,9 +203,10 @@ class Keeper:
     def _all(self) -> list[Kept]:
         return [*self._current.values(), *self._past]
 
-    async def _round(self, now: float) -> None:
+    async def _round(self, now: float, *, ticked: bool) -> None:
+        """One transaction for everybody who waits; when a moment has passed, also for whoever has something to say."""
         self._past = [kept for kept in self._past if not kept.is_gone and not kept.lease.is_done]
-        due = [kept for kept in self._all() if kept.is_due(now)]
+        due = [kept for kept in self._all() if kept.is_due(now, ticked=ticked)]
         if not due:
             return
         claims = []
@@ -239,11 +239,12 @@ class Keeper:
             if not waiting.answer.done() and kept.lease.reserve(waiting.amount):
                 granted.append(waiting)
         self._answer(kept, granted, True)
-        hopeless = [waiting for waiting in kept.waiting if waiting.is_claimed and _is_hopeless(waiting, grant, now)]
+        reserved = kept.lease.reserved
+        hopeless = [one for one in kept.waiting if one.is_claimed and _is_hopeless(one, grant, reserved, now)]
         if not hopeless:
             return
         least = min(waiting.amount for waiting in hopeless)
-        kept.shortage = Shortage(least, grant.limit, grant.spent, grant.elsewhere + kept.lease.reserved)
+        kept.shortage = Shortage(least, grant.limit, grant.spent, grant.elsewhere + reserved)
         kept.short_until = now + TICK
         self._answer(kept, [waiting for waiting in kept.waiting if waiting.amount >= least], False)
 
@@ -275,7 +276,8 @@ class Keeper:
         return None if error is not None else task.result()
 
 
-def _is_hopeless(waiting: Waiting, grant: Grant, now: float) -> bool:
-    """Whether nobody can give back what it waits for: others hold nothing, or nothing idle, or do not come forward."""
+def _is_hopeless(waiting: Waiting, grant: Grant, reserved: int, now: float) -> bool:
+    """Whether nobody can give back what it waits for: others hold nothing, or too little of it idle, or keep silent."""
     waited = now - waiting.since
-    return grant.elsewhere == 0 or waited >= PATIENCE or (grant.idle == 0 and waited >= FRESH)
+    left = grant.limit - grant.spent - grant.elsewhere - reserved
+    return grant.elsewhere == 0 or waited >= PATIENCE or (left + grant.idle < waiting.amount and waited >= FRESH)

@@ -13,7 +13,7 @@ from collections import deque
 
 from mastio.budgets import Claim, Grant, Window
 
-TICKS = 3
+TICKS = 2
 """For so many ticks after it was last busy a lease keeps a spare, so that the next exchange need not ask."""
 
 PART = 32
@@ -76,9 +76,10 @@ class Lease:
         """How much to hold for exchanges to come: twice what the busiest of the last moments set aside."""
         return min(2 * max((self._busy + needed, *self._recent)), limit // PART)
 
-    def is_due(self, limit: int, *, pressed: bool) -> bool:
-        """Whether there is something to report, or more held than is wanted."""
-        return self._unanswered or self.used != self.reported or self.free > (0 if pressed else self.spare(limit))
+    @property
+    def is_due(self) -> bool:
+        """Whether there is something to report, or something idle of which others may be in need by now."""
+        return self._unanswered or self.used != self.reported or self.free > 0
 
     def draft(self, limit: int, needs: tuple[int, ...] = (), *, pressed: bool) -> Claim:
         """The claim to send now. Until its answer is applied, `keep` is all that the lease has."""

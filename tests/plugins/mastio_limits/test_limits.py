@@ -1,0 +1,236 @@
+"""Which budgets concern an exchange, what it sets aside, what is counted, and what a refused caller reads."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from limits_world import ALICE, CHAT, NOON, Count, budget, open_worker
+
+from mastio.budgets import Window
+from mastio.errors import Denied
+from mastio.exchange import Action, Bound, Message, Principal
+from mastio.problem import render
+from mastio.store.base import BudgetRow
+from mastio_limits.limits import Limits
+from mastio_limits.matching import Matching
+from mastio_limits.refusal import Shortage, refuse_budget, write_amount
+
+CALL = Message(b"{}", bound=Bound(100, 2_000_000_000))
+FREE = Message(b"{}")
+
+
+class Directory:
+    """The budgets alone."""
+
+    def __init__(self, *budgets: BudgetRow) -> None:
+        self.budgets: Mapping[str, BudgetRow] = {one.name: one for one in budgets}
+
+
+def limits(keeper: Any, *budgets: BudgetRow, slots: int = 0) -> Limits:
+    return Limits(Directory(*budgets), keeper, slots)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("scope", "subject", "concerned"),
+    [
+        (None, None, True),
+        ("agent", "alice", True),
+        ("agent", "bob", False),
+        ("agent", "team", False),
+        ("group", "team", True),
+        ("group", "alice", False),
+        ("model", "p/m-1", True),
+        ("model", "p/*", True),
+        ("model", "m-?", True),
+        ("model", "fast", True),
+        ("model", "q/*", False),
+        ("model", "p", False),
+        ("model", "M-1", False),
+    ],
+)
+def test_whom_a_budget_concerns(scope: Any, subject: Any, concerned: bool) -> None:
+    found = Matching([budget(scope=scope, subject=subject)])
+    assert bool(found.find(ALICE, CHAT)) == bool(found.find(ALICE, CHAT)) == concerned
+
+
+def test_what_is_remembered_is_of_this_agent_as_it_is_and_this_model() -> None:
+    found = Matching([budget(scope="group", subject="team"), budget(name="m", scope="model", subject="p/*")])
+    assert [one.name for one in found.find(ALICE, CHAT)] == ["b", "m"]
+    left = Principal("alice", ALICE.roles, frozenset(), version=2)
+    assert [one.name for one in found.find(left, CHAT)] == ["m"]
+    assert found.find(left, Action("llm.chat", "Model", "q/m")) == ()
+    assert found.find(left, Action("egress.http", "Connection", "p/x")) == ()
+
+
+async def test_every_budget_or_none() -> None:
+    count = Count({"a": 5, "b": 1000, "c": 50})
+    rows = [
+        budget(name="a", series="a", unit="requests", limit=5),
+        budget(name="b", series="b"),
+        budget(name="c", series="c", limit=50),
+    ]
+    async with open_worker(count) as worker:
+        with pytest.raises(Denied) as refusal:
+            await limits(worker.keeper, *rows).reserve(ALICE, CHAT, CALL)
+        assert refusal.value.__notes__ == ["budget/c"]
+        settle = await limits(worker.keeper, *rows[:2]).reserve(ALICE, CHAT, CALL)
+        assert settle is not None
+        settle({"input_tokens": 20, "output_tokens": 3, "cost_nano_usd": 9})
+    assert {series: spent for (series, _), spent in count.spent.items()} == {"a": 1, "b": 23, "c": 0}
+    assert count.held() == 0
+
+
+@pytest.mark.parametrize(
+    ("usage", "counted"),
+    [(None, (0, 0, 0)), ({}, (1, 0, 0)), ({"input_tokens": 2, "output_tokens": 3, "cost_nano_usd": 4}, (1, 5, 4))],
+)
+async def test_what_is_counted(usage: Any, counted: tuple[int, int, int]) -> None:
+    count = Count(dict.fromkeys(("requests", "tokens", "usd"), 10**12))
+    rows = [budget(name=unit, series=unit, unit=unit, limit=10**12) for unit in ("requests", "tokens", "usd")]
+    async with open_worker(count) as worker:
+        settle = await limits(worker.keeper, *rows).reserve(ALICE, CHAT, CALL)
+        assert settle is not None
+        settle(usage)
+    assert tuple(count.spent.values()) == counted and count.held() == 0
+
+
+async def test_what_costs_nothing_needs_no_room() -> None:
+    count = Count({"s": 0})
+    async with open_worker(count) as worker:
+        spent = limits(worker.keeper, budget(limit=0))
+        assert await spent.reserve(ALICE, CHAT, FREE) is None
+        settle = await limits(worker.keeper, budget(limit=0, unit="usd")).reserve(
+            ALICE, CHAT, Message(b"", bound=Bound(9, 0))
+        )
+        assert settle is not None
+        settle({"cost_nano_usd": 0})
+        with pytest.raises(Denied):
+            await spent.reserve(ALICE, CHAT, CALL)
+        with pytest.raises(Denied):
+            await limits(worker.keeper, budget(limit=0, unit="requests")).reserve(ALICE, CHAT, FREE)
+        own = Action("agent.self", "Appliance", "self")
+        assert await limits(worker.keeper, budget(limit=0, unit="requests")).reserve(ALICE, own, FREE) is None
+        admin = Principal("root", frozenset({"admin"}))
+        assert await spent.reserve(admin, CHAT, CALL) is None
+
+
+async def test_no_budget_of_money_lets_pass_what_has_no_price() -> None:
+    async with open_worker(Count()) as worker:
+        call = Message(b"", bound=Bound(5, None))
+        with pytest.raises(Denied) as refusal:
+            await limits(worker.keeper, budget(unit="usd")).reserve(ALICE, CHAT, call)
+        assert (refusal.value.status, refusal.value.code) == (403, "denied")
+        settle = await limits(worker.keeper, budget()).reserve(ALICE, CHAT, call)
+        assert settle is not None
+        settle(None)
+
+
+async def test_slots_are_free_again_however_an_exchange_ends() -> None:
+    count = Count({"s": 100})
+    async with open_worker(count) as worker:
+        both = limits(worker.keeper, budget(limit=100), slots=2)
+        first = await both.reserve(ALICE, CHAT, FREE)
+        second = await both.reserve(ALICE, CHAT, CALL)
+        assert first is not None and second is not None
+        with pytest.raises(Denied) as refusal:
+            await both.reserve(ALICE, CHAT, FREE)
+        assert (refusal.value.code, refusal.value.status) == ("rate_limited", 429)
+        assert refusal.value.headers == (("Retry-After", "1"),)
+        assert refusal.value.__notes__ == ["limits/concurrent_per_agent"]
+        bob = await both.reserve(Principal("bob", ALICE.roles), CHAT, FREE)
+        assert bob is not None
+        first(None)
+        with pytest.raises(Denied):
+            await both.reserve(ALICE, CHAT, CALL)  # the budget is set aside whole; the slot is given back
+        third = await both.reserve(ALICE, CHAT, FREE)
+        assert third is not None
+        for settle in (second, third, bob):
+            settle({})
+        assert both._taken == {}
+
+
+async def test_a_slot_is_free_again_when_its_exchange_is_cancelled_while_it_waits() -> None:
+    async with open_worker(Count(slow=0.2)) as worker:
+        one = limits(worker.keeper, budget(), slots=1)
+        waiting = asyncio.create_task(one.reserve(ALICE, CHAT, CALL))
+        await asyncio.sleep(0.05)
+        waiting.cancel()
+        await asyncio.wait({waiting})
+        assert one._taken == {}
+
+
+# --- what is said -----------------------------------------------------------------------------------------------------
+
+
+def refused(window: Window, shortage: Shortage, **members: Any) -> Denied:
+    return refuse_budget(budget(**members), window, shortage, NOON)
+
+
+def test_a_spent_budget_says_how_much_and_until_when() -> None:
+    end = int(NOON) + 7_000
+    error = refused(Window(0, end), Shortage(100, 1000, 900, 40))
+    assert error.message == (
+        "The budget b has 60 of 1000 tokens left, and this request may use 100; it renews at 2027-01-15T13:56:40Z."
+    )
+    assert dict(error.headers) == {
+        "Retry-After": "1",  # it passes as soon as what is set aside turns out not to be used
+        "x-ratelimit-limit-tokens": "1000",
+        "x-ratelimit-remaining-tokens": "60",
+        "x-ratelimit-reset-tokens": "7000s",
+    }
+    final = dict(refused(Window(0, end), Shortage(100, 1000, 950, 0)).headers)
+    assert (final["Retry-After"], final["x-should-retry"]) == ("3600", "false")
+    assert dict(refused(Window(0, int(NOON) + 9), Shortage(1, 5, 5, 0)).headers)["Retry-After"] == "9"
+    assert dict(refused(Window(0, int(NOON)), Shortage(1, 5, 5, 0)).headers)["Retry-After"] == "1"
+
+
+def test_a_total_does_not_renew() -> None:
+    error = refused(Window(0, None), Shortage(1, 5, 9, 0))
+    assert error.message == "The budget b has 0 of 5 tokens left; it does not renew."
+    assert dict(error.headers)["Retry-After"] == "3600" and "x-ratelimit-reset-tokens" not in dict(error.headers)
+
+
+@pytest.mark.parametrize(
+    ("unit", "period", "code"),
+    [
+        ("requests", "minute", "rate_limited"),
+        ("requests", "hour", "rate_limited"),
+        ("requests", "day", "budget_exceeded"),
+        ("tokens", "minute", "budget_exceeded"),
+        ("usd", "hour", "budget_exceeded"),
+    ],
+)
+def test_so_many_requests_a_minute_is_a_rate(unit: Any, period: Any, code: str) -> None:
+    error = refused(Window(0, int(NOON) + 60), Shortage(1, 5, 5, 0), unit=unit, period=period)
+    assert (error.code, error.status) == (code, 429)
+    assert ("x-should-retry" in dict(error.headers)) == (code == "budget_exceeded")
+
+
+@pytest.mark.parametrize(
+    ("nano", "text"), [(0, "0"), (1, "0.000000001"), (10**9, "1"), (1_500_000_000, "1.5"), (25 * 10**10, "250")]
+)
+def test_money_is_written_as_it_is_given(nano: int, text: str) -> None:
+    assert write_amount(budget(unit="usd"), nano) == text
+
+
+@pytest.mark.parametrize(
+    ("dialect", "said"),
+    [
+        ("openai", b'"type":"budget_exceeded","param":null,"code":"budget_exceeded"'),
+        ("anthropic", b'"type":"rate_limit_error"'),
+        ("gemini", b'"status":"RESOURCE_EXHAUSTED"'),
+        ("problem", b'"code":"budget_exceeded"'),
+    ],
+)
+def test_it_is_said_in_the_callers_dialect(dialect: Any, said: bytes) -> None:
+    status, headers, body = render(dialect, refused(Window(0, None), Shortage(1, 5, 9, 0)), "id")
+    assert status == 429 and said in body and b"The budget b has" in body
+    assert (b"retry-after", b"3600") in headers

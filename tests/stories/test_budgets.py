@@ -1,0 +1,134 @@
+"""Budgets under load: many agents, four workers, streams and hang-ups, and not one token or request too many."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import time
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import pytest
+
+from mastio.client import Identity
+from postgresql import create_database
+from world import Appliance, open_appliance, wait_until
+
+ANSWER = 20
+BODY = {"model": "stub/gpt-4o", "messages": [{"role": "user", "content": "hello"}], "max_tokens": ANSWER}
+BOUND = len(json.dumps({**BODY, "stream": True}).encode()) + ANSWER
+"""No token is shorter than a byte."""
+
+BUDGETS = "/v1/admin/budgets"
+
+
+class Crowd:
+    """Agents that call at once, and what became of their calls."""
+
+    def __init__(self, appliance: Appliance, identities: list[Identity]) -> None:
+        self._appliance = appliance
+        self._identities = identities
+        self._chance = random.Random(7)
+        self.seen: Counter[str] = Counter()
+        self.refusals: list[httpx.Response] = []
+
+    def call(self, requests: int, at_once: int) -> None:
+        asyncio.run(self._call(requests, at_once))
+
+    async def _call(self, requests: int, at_once: int) -> None:
+        gate = asyncio.Semaphore(at_once)
+        clients = [
+            httpx.AsyncClient(
+                base_url=self._appliance.base_url, verify=self._appliance.tls(identity), trust_env=False, timeout=30
+            )
+            for identity in self._identities
+        ]
+        try:
+            await asyncio.gather(*(self._one(gate, clients[n % len(clients)], n) for n in range(requests)))
+        finally:
+            await asyncio.gather(*(client.aclose() for client in clients))
+
+    async def _one(self, gate: asyncio.Semaphore, client: httpx.AsyncClient, number: int) -> None:
+        stream, cut = number % 3 == 0, number % 10 == 0
+        async with gate:
+            try:
+                async with asyncio.timeout(self._chance.uniform(0.001, 0.1) if cut else 30):
+                    await self._ask(client, stream)
+            except TimeoutError:
+                self.seen["cut"] += 1
+            except httpx.HTTPError:
+                self.seen["broken"] += 1
+
+    async def _ask(self, client: httpx.AsyncClient, stream: bool) -> None:
+        async with client.stream("POST", "/v1/chat/completions", json={**BODY, "stream": stream}) as reply:
+            await reply.aread()
+        self.seen[str(reply.status_code)] += 1
+        if reply.status_code == 429:
+            self.refusals.append(reply)
+
+
+def make(appliance: Appliance, **budgets: dict[str, Any]) -> None:
+    with appliance.admin() as admin:
+        for name, members in budgets.items():
+            made = admin.post(BUDGETS, json={"name": name, **members})
+            assert made.status_code == 201, made.text
+    time.sleep(1)  # in force everywhere
+
+
+def read(appliance: Appliance, name: str) -> dict[str, Any]:
+    with appliance.admin() as admin:
+        found: dict[str, Any] = admin.get(f"{BUDGETS}/{name}").json()
+        return found
+
+
+def used(entries: list[dict[str, Any]], *names: str) -> int:
+    """What the audit log says was used."""
+    usages = [entry["usage"] for entry in entries if entry["phase"] == "outcome" and entry["usage"]]
+    return sum(usage.get(name, 0) for usage in usages for name in names)
+
+
+def outcomes(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [entry for entry in entries if entry["phase"] == "outcome" and entry["kind"] == "llm.chat"]
+
+
+@pytest.mark.parametrize("database", ["sqlite", "postgresql"])
+def test_nothing_is_overspent(
+    database: str, request: pytest.FixtureRequest, read_log: Callable[[Appliance, str], list[dict[str, Any]]]
+) -> None:
+    url = create_database(request.getfixturevalue("postgresql")) if database == "postgresql" else ""
+    with open_appliance(stub=("--latency", "20ms"), workers=4, database=url) as (appliance, stub):
+        assert stub is not None
+        identities = [appliance.enroll(f"agent-{number}") for number in range(12)]
+        limit = 40_000
+        make(
+            appliance,
+            calls={"limit_requests": 1_000_000, "period": "day"},
+            money={"limit_usd": 1_000, "period": "total", "model": "stub/*"},
+            tokens={"limit_tokens": limit, "period": "total"},
+        )
+        crowd = Crowd(appliance, identities)
+        crowd.call(2_000, 300)
+        ended = time.monotonic()
+        wait_until(lambda: read(appliance, "tokens")["reserved"] == 0, 2, "nothing is set aside any more")
+        wait_until(lambda: read(appliance, "calls")["reserved"] == read(appliance, "money")["reserved"] == 0, 2, "")
+        print(crowd.seen, f"reserved 0 after {time.monotonic() - ended:.2f} s")
+        tokens, calls, money = (read(appliance, name) for name in ("tokens", "calls", "money"))
+        entries = read_log(appliance, url)
+    assert crowd.seen["200"] > 200 and crowd.seen["429"] > 200 and set(crowd.seen) <= {"200", "429", "cut", "broken"}
+    assert tokens["spent"] == used(entries, "input_tokens", "output_tokens") <= limit
+    assert 0 <= tokens["left"] < BOUND, "somebody was refused who would have had room"
+    assert money["spent"] * 10**9 == pytest.approx(used(entries, "cost_nano_usd"), abs=0.1) and money["spent"] > 0
+    assert calls["spent"] == len(outcomes(entries))
+    assert set(stub.arrivals()) <= {entry["id"] for entry in outcomes(entries)}
+    refused = crowd.refusals[-1]
+    error = refused.json()["error"]
+    assert (error["type"], error["code"]) == ("budget_exceeded", "budget_exceeded")
+    assert "The budget tokens has" in error["message"] and int(refused.headers["retry-after"]) in (1, 3600)
+    assert refused.headers["x-ratelimit-limit-tokens"] == str(limit)
+    assert int(refused.headers["x-ratelimit-remaining-tokens"]) < BOUND
+    [event] = [entry for entry in entries if entry["id"] == refused.headers["x-request-id"]]
+    assert event["decision"] == {"effect": "deny", "rule": "budget/tokens"}
+    assert event["outcome"] == {"status": "refused", "code": "budget_exceeded"}
