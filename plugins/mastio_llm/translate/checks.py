@@ -29,7 +29,7 @@ def invalid(what: str) -> BadRequest:
 
 
 def verify_members(
-    document: Mapping[str, Any],
+    document: Mapping[Any, Any],
     known: Iterable[str],
     neutral: Mapping[str, tuple[Any, ...]],
     where: str,

@@ -208,26 +208,30 @@ def read_function(function: Mapping[str, Any]) -> Tool:
     )
 
 
-def _choice(choice: object) -> Choice:
-    match choice:
+def _choice(value: object) -> Choice:
+    match value:
         case None | "auto":
             return Choice()
         case "none":
             return Choice("none")
         case "required":
             return Choice("any")
-        case {"type": "function", "function": {"name": str(name)}}:
-            return Choice("one", name)
+        case {"type": "function", "function": dict(function), **more}:
+            verify_members(more, (), {}, "tool_choice")
+            verify_members(function, ("name",), {}, "tool_choice")
+            return Choice("one", text(function.get("name"), "The name in tool_choice"))
     raise refuse("The tool_choice")
 
 
-def _format(response_format: object) -> Format | None:
-    match response_format:
-        case None | {"type": "text"}:
+def _format(value: object) -> Format | None:
+    match value:
+        case None:
             return None
-        case {"type": "json_object"}:
-            return Format(None)
-        case {"type": "json_schema", "json_schema": dict(described)}:
+        case {"type": "text" | "json_object" as kind, **more}:
+            verify_members(more, (), {}, "response_format")
+            return None if kind == "text" else Format(None)
+        case {"type": "json_schema", "json_schema": dict(described), **more}:
+            verify_members(more, (), {}, "response_format")
             return read_schema(described)
     raise refuse("The response_format")
 

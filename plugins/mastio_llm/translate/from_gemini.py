@@ -75,6 +75,7 @@ def read(document: Mapping[str, Any], *, stream: bool) -> Conversation:
     document = camel(document, "the request")
     verify_members(document, KNOWN, {}, "the request", names("gemini"))
     for setting in objects(document.get("safetySettings") or [], "The member safetySettings"):
+        verify_members(setting, ("category", "threshold"), {}, "a setting of safetySettings")
         if setting.get("threshold") not in OFF:
             raise refuse("A threshold in safetySettings")
     config = camel(an_object(document.get("generationConfig") or {}, "The member generationConfig"), "generationConfig")

@@ -201,7 +201,8 @@ def _choice(choice: object) -> Choice:
             return Choice("none")
         case "required":
             return Choice("any")
-        case {"type": "function" | "custom", "name": str(name)}:
+        case {"type": "function" | "custom", "name": str(name), **more}:
+            verify_members(more, (), {}, "tool_choice")
             return Choice("one", name)
     raise refuse("The tool_choice")
 
@@ -210,10 +211,11 @@ def _format(value: object) -> Format | None:
     config = an_object(value or {}, "The member text")
     verify_members(config, ("format",), {}, "text", names("responses text"))
     match config.get("format"):
-        case None | {"type": "text"}:
+        case None:
             return None
-        case {"type": "json_object"}:
-            return Format(None)
+        case {"type": "text" | "json_object" as kind, **more}:
+            verify_members(more, (), {}, "the format of the text")
+            return None if kind == "text" else Format(None)
         case {"type": "json_schema"} as described:
             return read_schema(described)
     raise refuse("The format of the text")

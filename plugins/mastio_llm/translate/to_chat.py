@@ -241,7 +241,7 @@ class Reader:
             if not self._begun:
                 self._begun, self._id = True, said_name(event.get("id"))
                 yield Begin(self._id, said_name(event.get("model")), {})
-            yield from self._read(said_object(choice.get("delta", {}), "a delta"))
+            yield from self._read(said_object(choice.get("delta") or {}, "a delta"))
             if choice.get("finish_reason") is not None:
                 self._finish = _finish(choice["finish_reason"])
 
@@ -259,7 +259,9 @@ class Reader:
                 self._refused = self._refused or name == "refusal"
                 yield Said(said)
         for call in said_objects(delta.get("tool_calls"), "the calls"):
-            index = call.get("index", self._call + 1 if call.get("id") else self._call)
+            index = call.get("index")
+            if index is None:  # some who imitate the API leave it out
+                index = self._call + 1 if call.get("id") else self._call
             if type(index) is not int or not self._call <= index <= self._call + 1:
                 raise odd("the calls are not one behind the other")
             if index > self._call:

@@ -65,7 +65,7 @@ def write(conversation: Conversation, model: str) -> dict[str, Any]:
             raise refuse(f"The member {name!r} of the request")
     request: dict[str, Any] = {
         "model": model,
-        "max_tokens": conversation.limit or MAX_TOKENS,
+        "max_tokens": MAX_TOKENS if conversation.limit is None else conversation.limit,
         "messages": [_turn(turn) for turn in conversation.turns],
     }
     if conversation.system:

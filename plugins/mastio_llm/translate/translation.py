@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from mastio_llm.dialects.operation import Form, Operation
-from mastio_llm.translate.checks import odd
+from mastio_llm.translate.checks import odd, refuse
 from mastio_llm.translate.conversation import (
     Answer,
     Argued,
@@ -157,7 +157,10 @@ def compose(caller: Caller, provider: Provider) -> Translation:
 
 
 def _request(caller: Caller, provider: Provider, asked: Document, model: str) -> dict[str, Any]:
-    return provider.write(caller.read(asked), model)
+    conversation = caller.read(asked)
+    if conversation.turns and conversation.turns[-1].role == "assistant":  # one API goes on with it, others answer it
+        raise refuse("A conversation that ends with the model's own words")
+    return provider.write(conversation, model)
 
 
 def _reply(caller: Caller, provider: Provider, reply: Document, asked: Document, created: int) -> dict[str, Any]:
