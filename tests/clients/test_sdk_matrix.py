@@ -20,6 +20,7 @@ import openai
 import pytest
 from google import genai
 from google.genai import types
+from pydantic import BaseModel
 
 from mastio.client import Identity, certificate_client
 from mastio.client import httpx2 as newer
@@ -378,3 +379,79 @@ def test_nothing_is_missing() -> None:
     done = {(SPOKEN[sdk], kind) for sdk, kind, _ in DONE}
     print(f"{len(done)}/9")
     assert len(done) == 9 and len(DONE) == len(SDKS) * len(KINDS) * 4
+
+
+# --- answers by a schema ----------------------------------------------------------------------------------------------
+
+
+class City(BaseModel):
+    """What is asked for; the SDKs make schemas of it, each in its own way."""
+
+    name: str
+    size: int
+    districts: list[str]
+
+
+TURIN = City(name="Turin", size=850_000, districts=["Crocetta"])
+
+
+def parse_chat(clients: Clients, model: str) -> Any:
+    hello: Any = [{"role": "user", "content": "hello"}]
+    reply = clients.openai().chat.completions.parse(model=model, messages=hello, response_format=City)
+    return reply.choices[0].message.parsed
+
+
+def parse_responses(clients: Clients, model: str) -> Any:
+    return clients.openai().responses.parse(model=model, input="hello", text_format=City).output_parsed
+
+
+def parse_messages(clients: Clients, model: str) -> Any:
+    hello: Any = [{"role": "user", "content": "hello"}]
+    return (
+        clients.anthropic().messages.parse(model=model, max_tokens=99, messages=hello, output_format=City).parsed_output
+    )
+
+
+def parse_gemini(clients: Clients, model: str) -> Any:
+    config = types.GenerateContentConfig(response_mime_type="application/json", response_schema=City)
+    return clients.gemini().models.generate_content(model=model, contents="hello", config=config).parsed
+
+
+PARSERS = {"chat": parse_chat, "responses": parse_responses, "messages": parse_messages, "gemini": parse_gemini}
+
+
+def said(kind: str, text: str) -> Script:
+    choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
+    content = {"role": "model", "parts": [{"text": text}]}
+    whole: dict[str, Any] = {
+        "openai": {"id": "c", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice]},
+        "anthropic": {"id": "m", "model": "m", "content": [{"type": "text", "text": text}], "stop_reason": "end_turn"},
+        "gemini": {"candidates": [{"content": content, "finishReason": "STOP"}], "responseId": "r"},
+    }
+    return Script(pieces=[json.dumps(whole[kind]).encode()])
+
+
+def schema_in(kind: str, document: dict[str, Any]) -> Any:
+    if kind == "openai":
+        return document["response_format"]["json_schema"]["schema"]
+    if kind == "anthropic":
+        return document["output_config"]["format"]["schema"]
+    config = document["generationConfig"]
+    assert config["responseMimeType"] == "application/json"
+    return config["responseJsonSchema"]
+
+
+TRANSLATED = [(sdk, kind) for sdk in PARSERS for kind in KINDS if SPOKEN[sdk] != kind]
+
+
+@pytest.mark.parametrize(("sdk", "kind"), TRANSLATED)
+def test_schemas(clients: Clients, written: dict[str, Provider], sdk: str, kind: str) -> None:
+    """The provider is told the schema in the words of JSON Schema, and the SDK has the object that it asked for."""
+    written[kind].script = said(kind, TURIN.model_dump_json())
+    assert PARSERS[sdk](clients, f"tools-{kind}/m") == TURIN
+    schema = schema_in(kind, written[kind].last.document)
+    assert schema["type"] == "object" and schema["additionalProperties"] is False
+    assert {name: property["type"] for name, property in schema["properties"].items()} == {
+        "name": "string", "size": "integer", "districts": "array",
+    }  # fmt: skip
+    assert schema["properties"]["districts"]["items"]["type"] == "string" and len(schema["required"]) == 3

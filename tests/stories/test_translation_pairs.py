@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -16,7 +17,7 @@ import pytest
 
 from mastio.client import Identity, certificate_client
 from providers import KEY, Provider, Script, run_provider
-from world import Appliance
+from world import Appliance, Stub, wait_until
 
 KINDS = ("openai", "anthropic", "gemini")
 PATHS = {"openai": "/v1/chat/completions", "anthropic": "/v1/messages"}
@@ -103,9 +104,9 @@ def sse(*said: Any) -> Script:
 
 
 def outcome_of(appliance: Appliance, reply: httpx.Response) -> dict[str, Any]:
+    """Of an exchange that has one, or will soon."""
     entry: dict[str, Any] = appliance.entries_of(reply.headers["x-request-id"])[-1]
-    assert entry["phase"] == "outcome"
-    return entry
+    return entry if entry["phase"] == "outcome" else {"outcome": None}
 
 
 def as_json(document: Any) -> Script:
@@ -243,3 +244,39 @@ def test_tokens_are_counted_by_gemini_and_by_nobody_else(client: httpx.Client, p
     reply = client.post("/v1/messages/count_tokens", json={**asked, "model": "pair-openai/m"})
     assert reply.status_code == 400 and "not_translatable" in reply.json()["error"]["message"]
     assert len(providers["openai"].asked) == before
+
+
+@pytest.mark.parametrize("status", [400, 404, 429, 401, 500, 529])
+@pytest.mark.parametrize(("api", "kind"), PAIRS)
+def test_errors_are_in_the_callers_words(
+    client: httpx.Client, providers: dict[str, Provider], api: Api, kind: str, status: int
+) -> None:
+    """What is about the request comes back with its status and its text, what is about us does not."""
+    providers[kind].script = Script(status, pieces=[json.dumps(ERROR).encode()], headers={"retry-after": "7"})
+    model = f"pair-{kind}/m"
+    for form in ("whole", "events"):
+        reply = client.post(api.at(model, form), json=api.ask(model, form))
+        passed = status in (400, 404, 429)
+        assert reply.status_code == (status if passed else 502) and reply.json()["error"].keys() == api.keys
+        assert ("Overloaded." in reply.text) == passed
+        assert reply.headers["content-type"] == "application/json"
+        assert reply.headers.get("retry-after") == ("7" if status != 401 else None)
+
+
+@pytest.mark.parametrize(("api", "kind"), PAIRS)
+def test_giving_up_half_way_ends_the_call_at_the_provider(
+    appliance: Appliance, agent: Identity, tmp_path: Path, api: Api, kind: str
+) -> None:
+    slow = Stub(tmp_path, "--latency", "200ms", "--chunks", "50")
+    appliance.add_provider(slow, "slow-pair", kind)
+    try:
+        with certificate_client(agent) as leaving:
+            url, body = agent.base_url + api.at("slow-pair/m", "events"), api.ask("slow-pair/m", "events")
+            with leaving.stream("POST", url, json=body) as reply:
+                next(reply.iter_lines())
+        wait_until(lambda: any(e.get("event") == "hangup" for e in slow.journal()), 5, "the provider saw the hang-up")
+        wait_until(lambda: outcome_of(appliance, reply)["outcome"] == {"status": "cancelled"}, 5, "the log has it")
+    finally:
+        slow.stop()
+        with appliance.admin() as admin:
+            assert admin.delete("/v1/admin/providers/slow-pair").status_code == 204
