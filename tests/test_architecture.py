@@ -39,6 +39,8 @@ PURE = [
     "plugins/mastio_llm/translate/embedding.py", "plugins/mastio_llm/jsonarray.py",
     "plugins/mastio_llm/dialects/operation.py", "plugins/mastio_llm/dialects/openai.py",
     "plugins/mastio_llm/dialects/anthropic.py", "plugins/mastio_llm/dialects/gemini.py",
+    "plugins/mastio_cache/directives.py", "plugins/mastio_cache/key.py", "plugins/mastio_cache/kept.py",
+    "plugins/mastio_cache/memory.py", "plugins/mastio_cache/nearness.py",
     "plugins/mastio_audit/chain.py", "plugins/mastio_audit/trust.py", "mastio/transparency/merkle.py",
     "mastio/transparency/notes.py", "plugins/mastio_audit/sinks/view.py", "plugins/mastio_audit/sinks/rfc5424.py",
     "plugins/mastio_audit/sinks/cef.py", "plugins/mastio_audit/sinks/ocsf.py",

@@ -18,6 +18,7 @@ from mastio_cache.answering import Cache, Nothing, SecondLevel
 from mastio_cache.directives import AnsweredKinds
 from mastio_cache.key import Share, derive
 from mastio_cache.memory import Memory
+from mastio_cache.semantic import Semantic, SemanticSettings
 
 KINDS = ("llm.chat", "llm.responses", "llm.embeddings", "llm.moderations", "llm.count_tokens")
 MIB = 1024 * 1024
@@ -27,7 +28,9 @@ class Settings(PluginSettings):
     """`answers`: which calls are answered from memory, `deterministic`, `all` or `off`. `share`: who gets an answer
     that was given before: the same `agent`, agents of the same groups (`group`), or `all`. `ttl_seconds`: how long it
     is kept. `max_bytes`: of each worker's memory; `max_answer_bytes`: of one answer. `wait_seconds`: how long a call
-    waits for the answer to the same call by another. `shared_max_bytes`: of the table on PostgreSQL; 0: no table."""
+    waits for the answer to the same call by another. `shared_max_bytes`: of the table on PostgreSQL; 0: no table.
+    `semantic`: answers to questions that mean nearly the same, table `[cache.semantic]` with `provider` and `model` of
+    the embeddings, `floor` (the least cosine), `entries` (of each who share) and `deadline` (seconds)."""
 
     answers: AnsweredKinds = "deterministic"
     share: Share = "agent"
@@ -36,6 +39,7 @@ class Settings(PluginSettings):
     max_answer_bytes: int = Field(default=MIB, ge=1, le=32 * MIB)
     wait_seconds: float = Field(default=20, ge=0, le=600)
     shared_max_bytes: int = Field(default=1024 * MIB, ge=0)
+    semantic: SemanticSettings | None = None
 
 
 @asynccontextmanager
@@ -70,6 +74,7 @@ async def setup(settings: Settings, services: Services) -> AsyncIterator[Hooks]:
             patience=settings.wait_seconds,
             max_answer_bytes=settings.max_answer_bytes,
             max_gathering_bytes=settings.max_bytes,
+            semantic=None if settings.semantic is None else Semantic(services, settings.semantic),
         )
         yield Hooks(around=dict.fromkeys(KINDS, cache.around))
 

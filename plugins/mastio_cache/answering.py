@@ -1,6 +1,7 @@
 """Around the dispatch of an LLM call: an answer from memory, or the call, whose answer is then kept.
 
-    who asks, and by which directives ─▶ key ─▶ memory ─▶ somebody is asking already? wait ─▶ shared table ─▶ the call
+    who asks, and by which directives ─▶ key ─▶ memory ─▶ somebody is asking already? wait ─▶ shared table
+        ─▶ nearly the same was asked? (where that is on) ─▶ the call
 
 Everything before this has happened to a hit as to any other exchange: its caller is known, a policy allows it, its
 body was inspected, its intent is durable. What comes out of memory is inspected and recorded like what comes from a
@@ -11,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import ExitStack
-from typing import Protocol
+from typing import NamedTuple, Protocol
 from urllib.parse import unquote_to_bytes
 
 from mastio.errors import DispatchError
@@ -21,8 +22,10 @@ from mastio.services import Services
 from mastio_cache.directives import AnsweredKinds, Course, choose, forbids_keeping, read_wishes
 from mastio_cache.flights import Flights, Turn
 from mastio_cache.kept import KEPT_HEADERS, Kept, is_failure
-from mastio_cache.key import Share, derive, key_of, pack, tenant_of, version_of
+from mastio_cache.key import Share, derive, digest, key_of, pack, tenant_of, version_of
 from mastio_cache.memory import Memory
+from mastio_cache.nearness import KINDS, split_text
+from mastio_cache.semantic import Place, Semantic
 
 Headers = list[tuple[bytes, bytes]]
 
@@ -48,6 +51,15 @@ class Nothing:
         return None
 
 
+class Wanted(NamedTuple):
+    """What is looked for, by whom, and how."""
+
+    tenant: bytes
+    key: bytes
+    question: Question
+    course: Course
+
+
 class Cache:
     """One worker's. `patience`: seconds that somebody waits for another's answer to the same question."""
 
@@ -63,12 +75,14 @@ class Cache:
         patience: float,
         max_answer_bytes: int,
         max_gathering_bytes: int,
+        semantic: Semantic | None = None,
     ) -> None:
         self._directory = services.directory
         self._now = services.now
         self._secret = derive(services.keys.key("cache"), "key")
         self._memory = memory
         self._second = second
+        self._semantic = semantic
         self._answers = answers
         self._share: Share = share
         self._ttl = ttl
@@ -85,19 +99,18 @@ class Cache:
             course = choose(self._answers, question, read_wishes(recorded.head.all(b"cache-control")))
             if course.is_bypass:
                 return await inner(recorded)
-            key = self._key(recorded, question)
-            if key is None or question is None:
+            agent = self._directory.agents.get(recorded.principal.name)
+            if question is None or agent is None or not recorded.principal.is_agent:
                 if course.only:
                     raise _not_kept()
                 return await inner(recorded)
-            return await self._answer(inner, recorded, key, course)
+            tenant = tenant_of(agent, self._share)
+            key = self._key(recorded, question, tenant, recorded.message.raw)
+            return await self._answer(inner, recorded, Wanted(tenant, key, question, course))
 
         return dispatch
 
-    def _key(self, recorded: Recorded, question: Question | None) -> bytes | None:
-        agent = self._directory.agents.get(recorded.principal.name)
-        if question is None or agent is None or not recorded.principal.is_agent:
-            return None
+    def _key(self, recorded: Recorded, question: Question, tenant: bytes, body: bytes) -> bytes:
         if self._version is None or self._version[0] != self._directory.version:
             self._version = (
                 self._directory.version,
@@ -105,10 +118,10 @@ class Cache:
             )
         action, path = recorded.action, recorded.head.route.path
         place = pack(action.kind.encode(), action.target.encode(), path.encode())
-        tenant = tenant_of(agent, self._share)
-        return key_of(self._secret, tenant, self._version[1], place, question, recorded.message.raw)
+        return key_of(self._secret, tenant, self._version[1], place, question, body)
 
-    async def _answer(self, inner: Dispatch, recorded: Recorded, key: bytes, course: Course) -> Reply:
+    async def _answer(self, inner: Dispatch, recorded: Recorded, wanted: Wanted) -> Reply:
+        key, course = wanted.key, wanted.course
         if course.look:
             kept = self._memory.get(key, self._now(), course.max_age)
             if kept is not None:
@@ -131,11 +144,37 @@ class Cache:
             if kept is not None:
                 turn.land(kept)
                 return self._replay(recorded, kept)
+            place = await self._place(recorded, wanted) if course.look else None
+            if place is not None and (near := self._find_near(place, course)) is not None:
+                turn.release()  # for others it may be less near
+                return self._replay(recorded, near[1], near[0])
             reply = await inner(recorded)
             _set_cache_header(reply, b"MISS")
-            self._watch(reply, recorded, key, turn)
+            self._watch(reply, recorded, key, turn, place)
             undo.pop_all()
         return reply
+
+    async def _place(self, recorded: Recorded, wanted: Wanted) -> Place | None:
+        """Where the question stands among those that were answered, if that is asked for and can be told."""
+        if self._semantic is None or recorded.action.kind not in KINDS:
+            return None
+        split = split_text(recorded.message.raw)
+        if split is None:
+            return None
+        text, rest = split
+        scope = digest(self._secret, (b"scope", self._key(recorded, wanted.question, wanted.tenant, rest)))
+        return await self._semantic.place(wanted.tenant, scope, text)
+
+    def _find_near(self, place: Place, course: Course) -> tuple[float, Kept] | None:
+        assert self._semantic is not None
+        neighbours, floor = self._semantic.neighbours, self._semantic.settings.floor
+        for similarity, key in neighbours.nearest(place.tenant, place.scope, place.vector, floor):
+            kept = self._memory.get(key, self._now(), course.max_age)
+            if kept is not None:
+                return similarity, kept
+            if self._memory.get(key, self._now()) is None:
+                neighbours.remove(place.tenant, place.scope, key)
+        return None
 
     async def _find_second(self, key: bytes, course: Course) -> Kept | None:
         kept = await self._second.find(key)
@@ -150,7 +189,7 @@ class Cache:
 
     # --- keeping -----------------------------------------------------------------------------------------------------
 
-    def _watch(self, reply: Reply, recorded: Recorded, key: bytes, turn: Turn) -> None:
+    def _watch(self, reply: Reply, recorded: Recorded, key: bytes, turn: Turn, place: Place | None) -> None:
         """Keep what comes, if it is an answer and comes whole. A stream is passed on as it comes."""
         if reply.status != 200:
             turn.give_up()
@@ -159,7 +198,7 @@ class Cache:
         if forbidden or not _is_from(reply, recorded.action.target):
             turn.release()
             return
-        gathering = Gathering(self, reply, lambda kept: self._keep(key, kept, turn), turn)
+        gathering = Gathering(self, reply, lambda kept: self._keep(key, kept, turn, place), turn)
         if not isinstance(reply.body, bytes):
             gathering.follow(reply.body, recorded)
         elif len(reply.body) > self.max_answer_bytes or is_failure(reply.body):
@@ -168,8 +207,10 @@ class Cache:
             gathering.take(reply.body)
             gathering.complete(recorded, streamed=False)
 
-    def _keep(self, key: bytes, kept: Kept, turn: Turn) -> None:
+    def _keep(self, key: bytes, kept: Kept, turn: Turn, place: Place | None) -> None:
         self._memory.put(key, kept)
+        if self._semantic is not None and place is not None:
+            self._semantic.neighbours.add(place.tenant, place.scope, key, place.vector)
         self._second.put(key, kept)
         turn.land(kept)
 
@@ -179,12 +220,17 @@ class Cache:
 
     # --- giving it again ---------------------------------------------------------------------------------------------
 
-    def _replay(self, recorded: Recorded, kept: Kept) -> Reply:
-        """A stream comes in the pieces that it came in, without the pauses between them."""
+    def _replay(self, recorded: Recorded, kept: Kept, similarity: float | None = None) -> Reply:
+        """A stream comes in the pieces that it came in, without the pauses between them.
+
+        `similarity`: how near the question was that this is the answer to; None: it is the same.
+        """
         recorded.meter.usage = saved(kept)
         headers = [*kept.headers, *hit_headers(kept, self._now())]
+        if similarity is not None:
+            headers.append((b"x-cache-similarity", b"%.4f" % similarity))
         body: bytes | AsyncIterator[Window] = _windows(kept.pieces) if kept.streamed else b"".join(kept.pieces)
-        return Reply(200, headers, body, facts={"cache": "hit"})
+        return Reply(200, headers, body, facts={"cache": "hit" if similarity is None else "near"})
 
 
 class Gathering:

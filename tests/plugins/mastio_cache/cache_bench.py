@@ -28,6 +28,7 @@ from mastio.exchange import (
 from mastio.store.base import Agent, PolicyRow, ProviderRow
 from mastio_cache.answering import Cache, Nothing
 from mastio_cache.memory import Memory
+from mastio_cache.semantic import Semantic
 
 ROUTE = Route("/v1/chat/completions", ("POST",), frozenset({"agent"}), "llm.chat", "", dialect="openai", streams=True)
 AGENT = Agent("alice", "spiffe://t/agent/alice", "active", frozenset(), {}, "pin", 9e9, created_at=1.5)
@@ -57,6 +58,7 @@ class FixedKeys:
 class Services:
     directory: Directory = field(default_factory=Directory)
     keys: FixedKeys = field(default_factory=FixedKeys)
+    upstreams: Any = None
     time: float = 1000.0
 
     def now(self) -> float:
@@ -164,6 +166,10 @@ class Bench:
             "max_answer_bytes": 100_000, "max_gathering_bytes": 1_000_000, **settings,
         }  # fmt: skip
         self.memory = Memory(10_000_000, chosen["ttl"])
+        self.semantic: Any = chosen.pop("semantic", None)
+        if self.semantic is not None:
+            self.semantic = Semantic(self.services, self.semantic)  # type: ignore[arg-type]
+            chosen["semantic"] = self.semantic
         self.cache = Cache(self.services, self.memory, self.second, **chosen)  # type: ignore[arg-type]
         self.dispatch = self.cache.around(self.upstream.dispatch)
 

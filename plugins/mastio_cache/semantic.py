@@ -1,0 +1,93 @@
+"""Answers to questions that mean nearly the same, off unless an operator names who compares them.
+
+The last thing that the user said is embedded by a provider of the appliance; everything else of the call has to be
+the same to the byte, and the tenant too. What cannot be embedded in time has no neighbours.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from typing import NamedTuple
+
+import orjson
+from pydantic import Field
+
+from mastio.errors import DispatchError
+from mastio.hooks import PluginSettings
+from mastio.services import Services, Upstream
+from mastio.store.base import ProviderRow
+from mastio.target import TargetError
+from mastio_cache.nearness import Neighbours, Vector, make_vector
+
+log = logging.getLogger("mastio.cache")
+
+MAX_REPLY = 1024 * 1024
+MAX_TEXT = 8192
+"""Characters. A longer text is not compared: models cut it, and what was cut off could differ."""
+MAX_BYTES = 32 * 1024 * 1024
+REST = 5.0
+"""Seconds that a provider which failed is left alone."""
+
+
+class SemanticSettings(PluginSettings):
+    """Who embeds, and how near is near enough: a cosine. `entries` for each tenant; `deadline` in seconds."""
+
+    provider: str
+    model: str
+    floor: float = Field(default=0.95, ge=0.5, le=1)
+    entries: int = Field(default=1000, ge=1, le=100_000)
+    deadline: float = Field(default=1.0, gt=0, le=30)
+
+
+class Place(NamedTuple):
+    """Where a question stands: whose it is, everything but its text, and the text's direction."""
+
+    tenant: bytes
+    scope: bytes
+    vector: Vector
+
+
+class Semantic:
+    """One worker's."""
+
+    def __init__(self, services: Services, settings: SemanticSettings) -> None:
+        self._services = services
+        self.settings = settings
+        self.neighbours = Neighbours(settings.entries, MAX_BYTES)
+        self._pool: tuple[ProviderRow, Upstream] | None = None
+        self._rests_until = 0.0
+
+    async def place(self, tenant: bytes, scope: bytes, text: str) -> Place | None:
+        """None: it cannot be had in time."""
+        if not text or len(text) > MAX_TEXT or time.monotonic() < self._rests_until:
+            return None
+        try:
+            async with asyncio.timeout(self.settings.deadline):
+                vector = await self._embed(text)
+        except (DispatchError, TargetError, TimeoutError) as error:
+            self._rests_until = time.monotonic() + REST
+            log.warning("questions are not compared for %d s: %s", REST, type(error).__name__)
+            return None
+        return None if vector is None else Place(tenant, scope, vector)
+
+    async def _embed(self, text: str) -> Vector | None:
+        row = self._services.directory.providers.get(self.settings.provider)
+        if row is None or row.kind not in ("openai", "azure", "ollama"):
+            raise DispatchError("The provider of embeddings is not there, or does not speak OpenAI's API.")
+        if self._pool is None or self._pool[0] != row:
+            self._pool = (row, self._services.upstreams.open(row.base_url, row.allow_addresses, row.timeouts))
+        headers = [("content-type", "application/json"), ("accept-encoding", "identity")]
+        if row.api_key:
+            name, prefix = ("api-key", "") if row.kind == "azure" else ("authorization", "Bearer ")
+            headers.append((name, prefix + row.api_key))
+        body = orjson.dumps({"model": self.settings.model, "input": text, "encoding_format": "float"})
+        async with self._pool[1].send("POST", "/embeddings", headers, body) as upstream:
+            reply = await upstream.read(MAX_REPLY)
+            if upstream.status != 200:
+                raise DispatchError("The provider of embeddings refused.")
+        try:
+            return make_vector(orjson.loads(reply)["data"][0]["embedding"])
+        except (orjson.JSONDecodeError, LookupError, TypeError) as error:
+            raise DispatchError("The provider of embeddings gave none.") from error
