@@ -236,7 +236,7 @@ class Reader:
             return
         self._usage |= _usage(event)
         for choice in said_objects(event.get("choices"), "the choices"):
-            if choice.get("index", 0) != 0:
+            if (choice.get("index") or 0) != 0:
                 raise odd("there is not one choice")
             if not self._begun:
                 self._begun, self._id = True, said_name(event.get("id"))

@@ -18,10 +18,14 @@ from mastio_llm.translate.conversation import (
     Delta,
     Ended,
     Failed,
+    Said,
     ToolCall,
 )
 
 Document = Mapping[str, Any]
+
+MAX_ANSWER = 32 * 1024 * 1024
+"""How many characters a streamed answer may have: some APIs say at the end again what they said."""
 
 
 class StreamTranslator(Protocol):
@@ -112,6 +116,7 @@ class _Stream:
         self._arguing = False
         self._bare = False
         self._calls = 0
+        self._size = 0
 
     def feed(self, event: Any) -> bytes:
         if not isinstance(event, dict):
@@ -138,11 +143,23 @@ class _Stream:
         orderly = not self._over and (isinstance(delta, Failed) or isinstance(delta, Begin) != self._begun)
         if not orderly or (isinstance(delta, Argued) and not self._arguing):
             raise odd("the stream is not in order")
+        self._size += _size(delta)
+        if self._size > MAX_ANSWER:
+            raise odd("the answer has no end")
         self._begun = True
         self._over = isinstance(delta, Ended | Failed)
         self._arguing = isinstance(delta, Called | Argued)
         self._calls += isinstance(delta, Called)
         return not (self._single and self._arguing and self._calls > 1)
+
+
+def _size(delta: Delta) -> int:
+    match delta:
+        case Said(text) | Argued(text):
+            return len(text)
+        case Called(id, name):
+            return len(id) + len(name)
+    return 0
 
 
 def compose(caller: Caller, provider: Provider) -> Translation:

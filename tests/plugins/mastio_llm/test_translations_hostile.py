@@ -224,3 +224,15 @@ def test_windows_of_a_translated_stream_are_the_splitters() -> None:
     said = b"".join(b"data: %b\n\n" % json.dumps(event).encode() for event in case["given"]) + b"data: [DONE]\n\nrest"
     window = Splitter(used("messages_to_chat").streamed.stream).feed(said)
     assert window is not None and window.last and len(list(read_events(window.data))) == len(case["given"])
+
+
+@pytest.mark.parametrize("pair", ["responses_to_gemini", "messages_to_chat"])
+def test_an_answer_without_end_is_a_failure(pair: str) -> None:
+    """What is kept of a stream until its end is bounded."""
+    translator = used(pair).open(asked_by(pair, {}), 1, "events")
+    more = "a" * (4 * 1024 * 1024)
+    said = {"candidates": [{"content": {"parts": [{"text": more}]}}], "choices": [{"delta": {"content": more}}]}
+    for _ in range(8):
+        translator.feed(said)
+    with pytest.raises(DispatchError):
+        translator.feed(said)
