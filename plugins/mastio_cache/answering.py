@@ -20,6 +20,7 @@ from mastio.exchange import Question, Recorded, Reply, Window
 from mastio.hooks import Dispatch
 from mastio.services import Services
 from mastio_cache.directives import AnsweredKinds, Course, choose, forbids_keeping, read_wishes
+from mastio_cache.figures import Figures
 from mastio_cache.flights import Flights, Turn
 from mastio_cache.kept import KEPT_HEADERS, Kept, is_failure
 from mastio_cache.key import Share, derive, digest, key_of, pack, tenant_of, version_of
@@ -91,6 +92,7 @@ class Cache:
         self.room = max_gathering_bytes
         """Bytes that answers under way may still take here, all together."""
         self.flights = Flights()
+        self._figures = Figures()
         self._version: tuple[int, bytes] | None = None
 
     def around(self, inner: Dispatch) -> Dispatch:
@@ -98,17 +100,22 @@ class Cache:
             question = recorded.message.question
             course = choose(self._answers, question, read_wishes(recorded.head.all(b"cache-control")))
             if course.is_bypass:
-                return await inner(recorded)
+                return await self._bypass(inner, recorded)
             agent = self._directory.agents.get(recorded.principal.name)
             if question is None or agent is None or not recorded.principal.is_agent:
                 if course.only:
                     raise _not_kept()
-                return await inner(recorded)
+                return await self._bypass(inner, recorded)
             tenant = tenant_of(agent, self._share)
             key = self._key(recorded, question, tenant, recorded.message.raw)
             return await self._answer(inner, recorded, Wanted(tenant, key, question, course))
 
         return dispatch
+
+    async def _bypass(self, inner: Dispatch, recorded: Recorded) -> Reply:
+        """Nobody looks; the inner dispatch says so itself."""
+        self._figures.count(recorded.action.kind, "bypass")
+        return await inner(recorded)
 
     def _key(self, recorded: Recorded, question: Question, tenant: bytes, body: bytes) -> bytes:
         if self._version is None or self._version[0] != self._directory.version:
@@ -148,6 +155,7 @@ class Cache:
             if place is not None and (near := self._find_near(place, course)) is not None:
                 turn.release()  # for others it may be less near
                 return self._replay(recorded, near[1], near[0])
+            self._figures.count(recorded.action.kind, "miss")
             reply = await inner(recorded)
             _set_cache_header(reply, b"MISS")
             self._watch(reply, recorded, key, turn, place)
@@ -225,12 +233,15 @@ class Cache:
 
         `similarity`: how near the question was that this is the answer to; None: it is the same.
         """
+        word = "hit" if similarity is None else "near"
+        self._figures.count(recorded.action.kind, word)
+        self._figures.saved(recorded.action.kind, kept)
         recorded.meter.usage = saved(kept)
         headers = [*kept.headers, *hit_headers(kept, self._now())]
         if similarity is not None:
             headers.append((b"x-cache-similarity", b"%.4f" % similarity))
         body: bytes | AsyncIterator[Window] = _windows(kept.pieces) if kept.streamed else b"".join(kept.pieces)
-        return Reply(200, headers, body, facts={"cache": "hit" if similarity is None else "near"})
+        return Reply(200, headers, body, facts={"cache": word})
 
 
 class Gathering:

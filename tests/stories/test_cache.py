@@ -346,6 +346,37 @@ def test_a_question_that_means_the_same_where_an_operator_wants_that() -> None:
             assert post(client, CALLS["chat"], "Anything else?").headers["x-cache"] == "MISS"
 
 
+def test_budgets_are_charged_once(scene: Scene) -> None:
+    agent = scene.appliance.enroll("thrifty")
+    call = Call(CHAT, {**OPENAI, "max_tokens": 50})
+    with scene.client(agent) as client, scene.appliance.admin() as admin:
+        budget = {"name": "thrift", "agent": "thrifty", "limit_tokens": 1000, "period": "total"}
+        assert admin.post("/v1/admin/budgets", json=budget).status_code == 201
+        replies = [post(client, call, "budget") for _ in range(60)]
+        assert [reply.status_code for reply in replies] == [200] * 60, replies[-1].text
+        used = replies[0].json()["usage"]["total_tokens"]
+        assert 60 * used > 1000, "asked each time, it would have been spent"
+        wait_until(lambda: admin.get("/v1/admin/budgets/thrift").json()["spent"] == used, 5, "spent once")
+        wait_until(lambda: post(client, call, "budget", "no-store").status_code == 429, 10, "asking spends")
+
+
+def test_metrics_tell_what_it_saves(scene: Scene) -> None:
+    with scene.client() as client, scene.appliance.admin() as admin:
+        call = Call(CHAT, {**OPENAI, "max_tokens": 7})
+
+        def figure(name: str) -> float:
+            found = [line for line in admin.get("/metrics").text.splitlines() if line.startswith(name)]
+            return sum(float(line.rpartition(" ")[2]) for line in found)
+
+        names = [f'mastio_cache_answers_total{{kind="llm.chat",result="{word}"}}' for word in ("hit", "miss", "bypass")]
+        names += ['mastio_cache_saved_tokens_total{kind="llm.chat"}', 'mastio_cache_saved_usd_total{kind="llm.chat"}']
+        before = [figure(name) for name in names]
+        replies = [post(client, call, "metrics"), post(client, call, "metrics"), post(client, call, "m", "no-store")]
+        grown = [figure(name) - old for name, old in zip(names, before, strict=True)]
+        assert grown[:4] == [1, 1, 1, int(replies[1].headers["x-saved-tokens"])]
+        assert grown[4] == pytest.approx(float(replies[1].headers["x-saved-cost-usd"])) and grown[4] > 0
+
+
 def test_memory_only_is_memory_only(scene: Scene) -> None:
     """What is kept is in no file: neither the question nor the answer."""
     canary = "canary-in-the-cache-7f3a"
