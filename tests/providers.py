@@ -60,7 +60,7 @@ class Provider(ThreadingHTTPServer):
         return self.asked[-1]
 
     def url(self, version: str = "v1") -> str:
-        return f"http://127.0.0.1:{self.server_port}/{version}"
+        return f"http://127.0.0.1:{self.server_port}/{version}".rstrip("/")
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Whoever was answered has gone: that is for the test to judge."""
@@ -103,7 +103,7 @@ def run_provider(appliance: Appliance, kind: str, name: str, **more: Any) -> Ite
     provider = Provider()
     thread = threading.Thread(target=provider.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
     thread.start()
-    version = "v1beta" if kind == "gemini" else "v1"
+    version = more.pop("version", "v1beta" if kind == "gemini" else "v1")
     body = {"name": name, "kind": kind, "base_url": provider.url(version), "api_key": KEY, "weight": 1,
             "allow_addresses": ["127.0.0.1/32"], "aliases": {f"alias-{name}": "real-model"}, **more}  # fmt: skip
     try:

@@ -14,6 +14,7 @@ PLUGINS = sorted((ROOT / "plugins").rglob("*.py"))
 
 PLUGIN_MAY = {
     "mastio", "mastio.budgets", "mastio.errors", "mastio.exchange", "mastio.hooks", "mastio.jose", "mastio.presented",
+    "mastio.provider_secrets",
     "mastio.problem", "mastio.rotation", "mastio.services", "mastio.strictjson", "mastio.target", "mastio.store.base",
     "mastio.pki.certificates", "mastio.pki.files", "mastio.transparency", "mastio.transparency.merkle",
     "mastio.transparency.notes",
@@ -26,6 +27,7 @@ PURE = [
     "mastio/restriction.py", "mastio/rotation.py", "mastio/routes.py", "mastio/pki/certificates.py",
     "mastio/pki/est.py",
     "plugins/mastio_dpop/proof.py", "plugins/mastio_token/access.py", "plugins/mastio_policy/rules.py",
+    "mastio/provider_secrets.py", "plugins/mastio_llm/dialects/bedrock.py",
     "plugins/mastio_llm/breaker.py", "plugins/mastio_llm/passing.py", "plugins/mastio_llm/ways.py",
     "plugins/mastio_llm/counting.py", "plugins/mastio_llm/prices.py",
     "plugins/mastio_limits/ledger.py", "plugins/mastio_limits/matching.py", "plugins/mastio_limits/refusal.py",

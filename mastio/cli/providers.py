@@ -23,7 +23,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = add_verb(verbs, "add", "add a provider", add_provider)
     add.add_argument("name")
     add.add_argument("--base-url", required=True, help="with the version segment, as the vendor documents it")
-    add.add_argument("--kind", default="openai", help="openai (the default), anthropic, gemini, azure or ollama")
+    add.add_argument(
+        "--kind", default="openai", help="openai (the default), anthropic, gemini, azure, bedrock, vertex or ollama"
+    )
     secret = add.add_mutually_exclusive_group()
     secret.add_argument("--api-key-from", metavar="FILE", help="send the key in this file; - reads it from stdin")
     secret.add_argument("--api-key-file", metavar="PATH", help="a file that the appliance itself reads the key from")

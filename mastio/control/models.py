@@ -22,7 +22,6 @@ DAY = 86_400
 KINDS = get_args(ProviderKind)
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?(Z|[+-]\d\d:\d\d)", re.ASCII)
 MAX_LIFE = 3650 * DAY
-PLANNED_KINDS = ("bedrock", "vertex")
 NANO = 10**9
 MAX_LIMIT = 10**15
 _DECIMAL = re.compile(r"\d{1,16}(\.\d{1,9})?", re.ASCII)
@@ -56,8 +55,6 @@ def _networks(texts: list[str]) -> list[str]:
 
 
 def _kind(kind: object) -> object:
-    if kind in PLANNED_KINDS:
-        raise ValueError(f"kind {kind} is not available in this version")
     if kind not in KINDS:
         raise ValueError(f"the kind must be one of {', '.join(KINDS)}")
     return kind
@@ -131,7 +128,7 @@ NameGlob = Annotated[str, StringConstraints(pattern=r"^[a-z0-9._*?-]{1,64}$")]
 Group = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._-]{1,64}$")]
 Line = Annotated[str, StringConstraints(max_length=500), AfterValidator(_one_line)]
 ModelName = Annotated[str, StringConstraints(min_length=1, max_length=200), AfterValidator(_one_line)]
-Secret = Annotated[str, StringConstraints(pattern=r"^[\x21-\x7e]{1,8192}$")]
+Secret = Annotated[str, StringConstraints(pattern=r"^[\x20-\x7e\t\r\n]{1,8192}$")]
 BaseUrl = Annotated[str, StringConstraints(min_length=1, max_length=2000), AfterValidator(_base_url)]
 Networks = Annotated[list[str], Field(max_length=100), AfterValidator(_networks)]
 Kind = Annotated[ProviderKind, BeforeValidator(_kind)]
@@ -357,7 +354,7 @@ class Timeouts(Body):
 SecretFile = Annotated[str, StringConstraints(min_length=1, max_length=1000), AfterValidator(_one_line)]
 Models = Annotated[list[ModelName], Field(min_length=1, max_length=200)]
 Aliases = Annotated[dict[ModelName, ModelName], Field(max_length=200)]
-Weight = Annotated[int, Field(ge=1, le=1000)]
+Weight = Annotated[int, Field(ge=0, le=1000)]
 
 
 class SecretBody(Body):

@@ -10,7 +10,8 @@ from mastio.control.endpoints import Endpoint, Endpoints
 from mastio.control.models import Page, ProviderAnswer, ProviderBody, ProviderPatch, ProviderPut
 from mastio.control.paging import PagingQuery, answer_page
 from mastio.errors import BadRequest
-from mastio.store.base import ProviderRow
+from mastio.provider_secrets import SecretError, parse_secret
+from mastio.store.base import ProviderKind, ProviderRow
 from mastio.store.rows import SecretFileError, read_secret_file
 from mastio.target import parse_base_url
 
@@ -63,6 +64,7 @@ class ProvidersRouter:
 
     def _row(self, name: str, body: ProviderPut) -> ProviderRow:
         self._verify_secret_file(body.api_key_file)
+        verify_secret(body.kind, body.base_url, body.api_key)
         return ProviderRow(
             name=name,
             kind=body.kind,
@@ -109,7 +111,20 @@ def changed_provider(row: ProviderRow, body: ProviderPatch) -> ProviderRow:
         changes |= {"api_key": body.api_key, "api_key_file": body.api_key_file}
     elif body.base_url is not None and _has_secret(row) and _origin(body.base_url) != _origin(row.base_url):
         raise BadRequest("api_key: give the secret again, because base_url names another server.", code="invalid_body")
-    return replace(row, **changes)
+    changed = replace(row, **changes)
+    if changed.api_key_file is None:
+        verify_secret(changed.kind, changed.base_url, changed.api_key)
+    return changed
+
+
+def verify_secret(kind: ProviderKind, base_url: str, secret: str | None) -> None:
+    """Raises `BadRequest` (invalid_body) for a secret that is not one of its kind."""
+    if secret is None:
+        return
+    try:
+        parse_secret(kind, base_url, secret)
+    except SecretError as error:
+        raise BadRequest(f"api_key: {error}.", code="invalid_body") from error
 
 
 def _has_secret(row: ProviderRow) -> bool:

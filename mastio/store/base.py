@@ -56,7 +56,7 @@ class Admin:
     created_by: str | None = None
 
 
-ProviderKind = Literal["openai", "anthropic", "gemini", "azure", "ollama"]
+ProviderKind = Literal["openai", "anthropic", "gemini", "azure", "bedrock", "vertex", "ollama"]
 """Which API a provider speaks, and how it wants its key."""
 
 

@@ -97,7 +97,7 @@ class Provider(PluginSettings):
 
 class Settings(PluginSettings):
     """`providers`: upstream LLM providers, one `[[llm.providers]]` table each, with `name`, `kind` (openai, anthropic,
-    gemini, azure, ollama), `base_url`, `api_key_file`, `models`, `aliases`, `allow_addresses`, `weight` and `timeouts`
+    gemini, azure, bedrock, vertex, ollama), `base_url`, `api_key_file`, `models`, `aliases`, `allow_addresses`, `weight` and `timeouts`
     (`connect`, `first`, `read`, `total` in seconds). `docs/llm.md` says what each kind speaks. `retries`: how often one
     provider is tried again. `balance`: how providers of one model share its calls, by `weight` or by `latency`.
     `fallbacks`: for a model, other `provider/model`s that are tried when it fails. `prices`: rows that come before

@@ -21,12 +21,13 @@ from functools import partial
 import orjson
 
 from mastio.errors import DispatchError, MastioError, UpstreamTimeout
-from mastio.exchange import Recorded, Reply, Window
+from mastio.exchange import Recorded, Reply, RequestHead, Window
 from mastio.services import Upstream, UpstreamReply
 from mastio.strictjson import replace_member
 from mastio_llm.counting import bound_output, complete, estimate
+from mastio_llm.credentials import Credential
 from mastio_llm.dialects import SPEAKERS
-from mastio_llm.dialects.operation import Asked, Form, Operation, Usage
+from mastio_llm.dialects.operation import Adaptation, Asked, Form, Operation, Usage
 from mastio_llm.jsonarray import ArraySplitter
 from mastio_llm.passing import Headers, declare, reply_headers, request_headers, usage_headers
 from mastio_llm.prices import Price
@@ -64,6 +65,18 @@ class Way:
     translation: Translation | None
 
     @property
+    def adaptation(self) -> Adaptation | None:
+        return SPEAKERS[self.choice.provider.kind].adaptation
+
+    @property
+    def address(self) -> str:
+        """Where the provider takes it, after its base URL."""
+        adaptation, model = self.adaptation, self.choice.model
+        if adaptation is not None:
+            return adaptation.addresses[self.operation.kind](model, self.form)
+        return self.upstream.address(model, self.form) + self.query
+
+    @property
     def upstream(self) -> Operation:
         """What the provider is asked for."""
         if self.translation is None:
@@ -75,8 +88,12 @@ class Way:
         """How the provider is to answer: translations read streams of events alone."""
         return "events" if self.translation is not None and self.asked.form == "array" else self.asked.form
 
-    def encode_request(self, body: bytes) -> bytes:
+    def encode_request(self, body: bytes, head: RequestHead) -> bytes:
         """What goes up for the caller's body. Raises `BadRequest` for what cannot be translated."""
+        body = self._translate(body)
+        return body if self.adaptation is None else self.adaptation.request(body, head)
+
+    def _translate(self, body: bytes) -> bytes:
         if self.translation is not None:
             return orjson.dumps(self.translation.request(orjson.loads(body), self.choice.model))
         if self.choice.renamed and self.operation.in_body and self.choice.model != self.asked.model:
@@ -103,16 +120,17 @@ class Way:
         return self.cost({"input_tokens": estimate(read), "output_tokens": written, "estimated": 1})
 
 
-async def attempt(way: Way, pool: Upstream, recorded: Recorded) -> Reply:
-    """Call the provider once. The exchange's meter is true at every moment.
+async def attempt(way: Way, pool: Upstream, credential: Credential, recorded: Recorded) -> Reply:
+    """Call the provider once, as whom `credential` proves. The exchange's meter is true at every moment.
 
     Raises `DispatchError`; then nothing was used, as far as anybody will say.
     """
     raw = recorded.message.raw
-    body = way.encode_request(raw)
-    address = way.upstream.address(way.choice.model, way.form) + way.query
+    body = way.encode_request(raw, recorded.head)
+    headers = request_headers(recorded.head, way.choice)
+    headers += await credential.headers("POST", way.address, headers, body)
     recorded.meter.usage = way.count_unseen(len(raw))
-    sending = pool.send("POST", address, request_headers(recorded.head, way.choice), body)
+    sending = pool.send("POST", way.address, headers, body)
 
     async def close() -> None:
         await sending.__aexit__(None, None, None)
@@ -122,7 +140,7 @@ async def attempt(way: Way, pool: Upstream, recorded: Recorded) -> Reply:
         try:
             async with asyncio.timeout(way.choice.provider.timeouts.get("first")):
                 upstream = await _send(sending)
-            reply = await _reply(upstream, way, recorded)
+            reply = await _reply(upstream, way, credential, recorded)
         except TimeoutError as error:
             recorded.meter.usage = None
             raise UpstreamTimeout("The provider did not begin to answer in time.") from error
@@ -143,15 +161,15 @@ async def _send(sending: AbstractAsyncContextManager[UpstreamReply]) -> Upstream
         raise
 
 
-async def _reply(upstream: UpstreamReply, way: Way, recorded: Recorded) -> Reply:
+async def _reply(upstream: UpstreamReply, way: Way, credential: Credential, recorded: Recorded) -> Reply:
     if upstream.status != 200:
         recorded.meter.usage = None
-        return await _failure(upstream, way)
+        return await _failure(upstream, way, credential)
     if any(name == b"content-encoding" and value.lower() != b"identity" for name, value in upstream.headers):
         raise DispatchError("The provider sent an encoding that it was not asked for.")
     headers = reply_headers(upstream, way.choice)
     if splitter := _splitter(headers, way):
-        return await _begin(upstream, splitter, headers, way, recorded)
+        return await _begin(upstream, splitter, headers, way, credential, recorded)
     if way.translation is not None and way.form != "whole":
         raise DispatchError("The provider did not stream its answer.")
     body = await upstream.read(MAX_REPLY)
@@ -174,12 +192,15 @@ async def _begin(
     splitter: Splitter | ArraySplitter,
     headers: Headers,
     way: Way,
+    credential: Credential,
     recorded: Recorded,
 ) -> Reply:
     """A stream, begun: its first window is in hand."""
     operation, form, read = way.operation, way.asked.form, len(recorded.message.raw)
     recorded.meter.follow(lambda: way.count_used(splitter.usage, read, splitter.written))
-    windows = _stream(upstream, splitter, way)
+    windows = _stream(_unwrap(upstream, way.adaptation), splitter, credential)
+    if way.adaptation is not None:
+        headers = declare(headers, EVENTS)
     if way.translation is not None:
         translator = way.translation.open(orjson.loads(recorded.message.raw), int(time.time()), form)
         headers = declare(headers, EVENTS if form == "events" else JSON)
@@ -196,6 +217,8 @@ async def _begin(
 def _splitter(headers: Headers, way: Way) -> Splitter | ArraySplitter | None:
     """What reads the reply, when it comes as a stream; None for a whole one."""
     content_type = next((value for name, value in headers if name == b"content-type"), b"")
+    if way.adaptation is not None and content_type == way.adaptation.content_type:
+        content_type = EVENTS
     if content_type.startswith(EVENTS) and way.upstream.stream.markers:
         return Splitter(way.upstream.stream) if way.translation is None or way.form == "events" else None
     return ArraySplitter(way.operation.stream) if way.form == "array" else None
@@ -205,15 +228,31 @@ def _break(operation: Operation, form: Form, request_id: str, error: MastioError
     return operation.encode_break(form, error, request_id)
 
 
-async def _failure(upstream: UpstreamReply, way: Way) -> Reply:
+async def _unwrap(upstream: UpstreamReply, adaptation: Adaptation | None) -> AsyncIterator[bytes]:
+    if adaptation is None:
+        async for chunk in upstream.chunks():
+            yield chunk
+        return
+    unwrapper = adaptation.open()
+    try:
+        async for chunk in upstream.chunks():
+            if events := unwrapper.feed(chunk):
+                yield events
+    except ValueError as error:
+        raise DispatchError("The provider's stream is not one of its kind.") from error
+
+
+async def _failure(upstream: UpstreamReply, way: Way, credential: Credential) -> Reply:
     """What is about the caller's request passes as it is; a refusal of our credential or a failure does not."""
     body = await upstream.read(MAX_ERROR)
     choice, facts = way.choice, {"upstream_status": upstream.status}
-    key = choice.provider.api_key
     refused = upstream.status in (401, 403) or SPEAKERS[choice.provider.kind].refuses_key(body)
-    if refused or _tells(body, key):
-        raise DispatchError("The provider refused the appliance's credential.", code="upstream_refused")
+    if refused or _tells(body, credential):
+        kind = Transient if upstream.status == 401 and credential.forget() else DispatchError
+        raise kind("The provider refused the appliance's credential.", code="upstream_refused")
     if upstream.status in PASSED_ON:
+        if way.adaptation is not None:
+            body = way.adaptation.error(body, upstream.status)
         headers = reply_headers(upstream, choice)
         if way.translation is not None:
             body = orjson.dumps(way.translation.error(read_message(body), upstream.status))
@@ -224,19 +263,20 @@ async def _failure(upstream: UpstreamReply, way: Way) -> Reply:
     raise kind(f"The provider answered with status {upstream.status}.", headers=retry)
 
 
-def _tells(data: bytes, key: str | None) -> bool:
-    """Whether an error repeats our key to its reader."""
-    return key is not None and key.encode() in data
+def _tells(data: bytes, credential: Credential) -> bool:
+    """Whether an error repeats a secret of ours to its reader."""
+    return any(secret in data for secret in credential.secrets)
 
 
-async def _stream(upstream: UpstreamReply, splitter: Splitter | ArraySplitter, way: Way) -> AsyncIterator[Window]:
-    key = way.choice.provider.api_key
+async def _stream(
+    chunks: AsyncIterator[bytes], splitter: Splitter | ArraySplitter, credential: Credential
+) -> AsyncIterator[Window]:
     try:
-        async for chunk in upstream.chunks():
+        async for chunk in chunks:
             window = splitter.feed(chunk)
             if window is None:
                 continue
-            if window.failure and _tells(window.data, key):
+            if window.failure and _tells(window.data, credential):
                 raise DispatchError("The provider ended the stream with an error.")
             yield window
             if splitter.done:

@@ -91,7 +91,10 @@ class Calls:
     def _way(self, head: RequestHead, choice: Choice, *, asked: Asked, document: dict[str, Any]) -> Way:
         """Raises `BadRequest` (not_translatable)."""
         operation, translation = OPERATIONS[head.route.path], None
-        if SPEAKERS[choice.provider.kind].dialect != operation.dialect:
+        speaker = SPEAKERS[choice.provider.kind]
+        if speaker.adaptation is not None and operation.kind not in speaker.adaptation.addresses:
+            raise BadRequest("This model's provider has nothing like what was called.", code="not_translatable")
+        if speaker.dialect != operation.dialect:
             translation = TRANSLATIONS.get((head.route.path, choice.provider.kind))
             if translation is None:
                 raise BadRequest(
@@ -155,12 +158,12 @@ class Calls:
 
     async def _try(self, way: Way, health: Health, recorded: Recorded) -> Reply | DispatchError:
         """One try. The provider's health learns what came of it."""
-        pool = self._registry.pool(way.choice.provider.name)
+        provider = self._registry.find(way.choice.provider.name)
         started, learned = monotonic(), False
         try:
-            if pool is None:
+            if provider is None:
                 raise DispatchError("The provider is described wrongly.", code="upstream_unreachable")
-            reply = await attempt(way, pool, recorded)
+            reply = await attempt(way, provider.pool, provider.credential, recorded)
             health.succeed(monotonic() - started)
             learned = True
         except DispatchError as error:

@@ -15,7 +15,6 @@ from mastio.services import Services
 from mastio.store.base import ProviderRow
 from mastio.strictjson import JsonError, parse_object
 from mastio_llm.dialects import LISTINGS, OPERATIONS, SPEAKERS
-from mastio_llm.passing import key_headers
 from mastio_llm.registry import Registry
 from mastio_llm.translate import TRANSLATIONS
 from mastio_llm.ways import serves
@@ -71,14 +70,15 @@ class Models:
         return list(dict.fromkeys([*named, *(name for name in known[2] if serves(row, name))]))
 
     async def _ask(self, row: ProviderRow) -> list[str]:
-        pool = self._registry.pool(row.name)
-        if pool is None:
+        provider = self._registry.find(row.name)
+        if provider is None:
             return []
         speaker = SPEAKERS[row.kind]
         listing = LISTINGS[speaker.dialect]
         headers = [("accept", "application/json"), ("accept-encoding", "identity")]
-        headers += [*speaker.defaults, *key_headers(speaker, row.api_key)]
-        async with pool.send("GET", listing.address, headers, b"") as upstream:
+        headers += speaker.defaults
+        headers += await provider.credential.headers("GET", listing.address, headers, b"")
+        async with provider.pool.send("GET", listing.address, headers, b"") as upstream:
             if upstream.status != 200:
                 return []
             return listing.read(parse_object(await upstream.read(MAX_LIST)))

@@ -10,7 +10,7 @@ from mastio.errors import BadRequest
 from mastio.exchange import RequestHead
 from mastio.services import UpstreamReply
 from mastio_llm.dialects import SPEAKERS
-from mastio_llm.dialects.operation import Speaker, Usage
+from mastio_llm.dialects.operation import Usage
 from mastio_llm.prices import encode_usd
 from mastio_llm.ways import Choice
 
@@ -45,12 +45,9 @@ def passed_on(head: RequestHead, choice: Choice) -> list[bytes]:
     return sorted(name + b":" + value for name, value in head.headers if name.startswith(prefix))
 
 
-def key_headers(speaker: Speaker, key: str | None) -> list[tuple[str, str]]:
-    return [(speaker.key_header, speaker.key_prefix + key)] if key else []
-
-
 def request_headers(head: RequestHead, choice: Choice) -> list[tuple[str, str]]:
-    """An allow list, so that no credential, cookie or identity header of the caller can go upstream."""
+    """An allow list, so that no credential, cookie or identity header of the caller can go upstream. The provider's own
+    is still to be added."""
     speaker = SPEAKERS[choice.provider.kind]
     prefix = speaker.prefix
     headers = [
@@ -62,7 +59,6 @@ def request_headers(head: RequestHead, choice: Choice) -> list[tuple[str, str]]:
         if not any(sent == name for sent, _ in headers):
             headers.append((name, value))
     headers += [("content-type", "application/json"), ("accept-encoding", "identity"), ("x-request-id", head.id)]
-    headers += key_headers(speaker, choice.provider.api_key)
     return headers
 
 

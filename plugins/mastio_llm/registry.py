@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
+from mastio.provider_secrets import SecretError
 from mastio.services import Services, Upstream
 from mastio.store.base import ProviderRow
 from mastio.target import TargetError
 from mastio_llm.breaker import Health
+from mastio_llm.credentials import Credential, open_credential
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    """A provider that can be called."""
+
+    row: ProviderRow
+    pool: Upstream
+    credential: Credential
 
 
 class Registry:
@@ -16,7 +28,7 @@ class Registry:
     def __init__(self, services: Services, configured: Iterable[ProviderRow]) -> None:
         self._services = services
         self._configured = {row.name: row for row in configured}
-        self._pools: dict[str, tuple[ProviderRow, Upstream]] = {}
+        self._pools: dict[str, Open] = {}
         self._health: dict[str, Health] = {}
         self.providers: dict[str, ProviderRow] = {}
         self.broken: dict[str, str] = {}
@@ -26,24 +38,24 @@ class Registry:
         """Take the directory's providers; keep the pools of those that did not change."""
         self.providers = {**self._configured, **self._services.directory.providers}
         self.broken = {}
-        pools = {}
+        pools: dict[str, Open] = {}
         for name, row in self.providers.items():
             known = self._pools.get(name)
             try:
-                pools[name] = known if known and known[0] == row else (row, self._open(row))
-            except TargetError as error:
+                pools[name] = known if known and known.row == row else self._open(row)
+            except (TargetError, SecretError) as error:
                 self.broken[name] = str(error)
-        changed = {name for name, (row, _) in pools.items() if name not in self._pools or self._pools[name][0] != row}
+        changed = {name for name, opened in pools.items() if opened is not self._pools.get(name)}
         self._health = {name: health for name, health in self._health.items() if name in pools.keys() - changed}
         self._pools = pools
 
-    def _open(self, row: ProviderRow) -> Upstream:
-        return self._services.upstreams.open(row.base_url, row.allow_addresses, row.timeouts)
+    def _open(self, row: ProviderRow) -> Open:
+        pool = self._services.upstreams.open(row.base_url, row.allow_addresses, row.timeouts)
+        return Open(row, pool, open_credential(self._services, row))
 
-    def pool(self, provider: str) -> Upstream | None:
-        """The open pool, or None where the provider's description is not usable."""
-        known = self._pools.get(provider)
-        return known[1] if known else None
+    def find(self, provider: str) -> Open | None:
+        """None where the provider's description is not usable."""
+        return self._pools.get(provider)
 
     def health(self, provider: str) -> Health:
         """How it has fared in this worker since it was described as it is now."""

@@ -7,9 +7,10 @@ speaks. Where the two sides do not speak the same, `mastio_llm.translate` may st
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from mastio.exchange import Dialect
-from mastio_llm.dialects import anthropic, gemini, openai
+from mastio_llm.dialects import anthropic, bedrock, gemini, openai
 from mastio_llm.dialects.operation import Listing, Operation, Speaker
 
 OPERATIONS: Mapping[str, Operation] = {**openai.OPERATIONS, **anthropic.OPERATIONS, **gemini.OPERATIONS}
@@ -19,7 +20,11 @@ SPEAKERS: Mapping[str, Speaker] = {
     "azure": openai.AZURE,
     "ollama": openai.SPEAKER,
     "anthropic": anthropic.SPEAKER,
+    "bedrock": replace(
+        anthropic.SPEAKER, key_header="authorization", key_prefix="Bearer ", defaults=(), adaptation=bedrock.ADAPTATION
+    ),
     "gemini": gemini.SPEAKER,
+    "vertex": gemini.SPEAKER,
 }
 """By kind of provider (`mastio.store.base.ProviderKind`)."""
 

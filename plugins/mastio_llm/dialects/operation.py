@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol
 
 from mastio.errors import BadRequest, MastioError
-from mastio.exchange import Dialect
+from mastio.exchange import Dialect, RequestHead
 
 Usage = dict[str, int]
 """`input_tokens` and `output_tokens` are all that were read and written; `cached_tokens` and `cache_write_tokens` say
@@ -97,6 +97,28 @@ class Operation:
     links: Callable[[dict[str, Any]], Iterator[object]] | None = None
 
 
+class Unwrapper(Protocol):
+    """Takes the events of a dialect out of what they are wrapped in."""
+
+    def feed(self, chunk: bytes) -> bytes:
+        """The server-sent events that are complete. Raises `ValueError`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Adaptation:
+    """How a kind of provider wraps the API that it speaks.
+
+    `addresses` by the kind of action; there is nothing else that it can be asked for. `request` wraps a body, `error`
+    unwraps one with its status. A stream of `content_type` is unwrapped by what `open` makes.
+    """
+
+    addresses: Mapping[str, Callable[[str, Form], str]]
+    request: Callable[[bytes, RequestHead], bytes]
+    error: Callable[[bytes, int], bytes]
+    content_type: bytes
+    open: Callable[[], Unwrapper]
+
+
 @dataclass(frozen=True, slots=True)
 class Speaker:
     """How a kind of provider is spoken to. `key_header` carries `key_prefix` and the key.
@@ -111,6 +133,7 @@ class Speaker:
     key_prefix: str = ""
     defaults: tuple[tuple[str, str], ...] = ()
     refuses_key: Callable[[bytes], bool] = lambda body: False
+    adaptation: Adaptation | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,9 @@ PROVIDERS: Mapping[ProviderKind, Provider] = {
     "azure": to_chat.PROVIDER,
     "ollama": to_chat.OLLAMA,
     "anthropic": to_messages.PROVIDER,
+    "bedrock": to_messages.PROVIDER,
     "gemini": to_gemini.PROVIDER,
+    "vertex": to_gemini.PROVIDER,
 }
 
 TRANSLATIONS: Mapping[tuple[str, str], Translation] = {

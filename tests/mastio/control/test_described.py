@@ -101,8 +101,13 @@ async def test_secret_files(world: World) -> None:
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        ({"kind": "vertex"}, "kind vertex is not available in this version"),
-        ({"kind": "bedrock"}, "kind bedrock is not available in this version"),
+        ({"kind": "bedrock", "api_key": "{}"}, "api_key: its member region must be a string."),
+        ({"kind": "vertex", "api_key": "key"}, "api_key: it must be a JSON object."),
+        (
+            {"kind": "azure", "api_key": '{"tenant_id":"../x"}'},
+            "api_key: its member tenant_id must be an id",
+        ),
+        ({"kind": "openai", "api_key": "two words"}, "api_key: it must be one word of visible ASCII characters."),
         ({"kind": "odd"}, "kind"),
         ({"name": "A"}, "name"),
         ({"name": "a/b"}, "name"),
@@ -121,7 +126,7 @@ async def test_secret_files(world: World) -> None:
         ({"aliases": {"a": 1}}, "aliases"),
         ({"allow_addresses": ["127.0.0.1/8/8"]}, "allow_addresses"),
         ({"allow_addresses": ["10.0.0.1/8"]}, "allow_addresses"),
-        ({"weight": 0}, "weight"),
+        ({"weight": -1}, "weight"),
         ({"weight": True}, "weight"),
         ({"timeouts": {"connect": 0}}, "timeouts.connect"),
         ({"timeouts": {"connect": 1e9}}, "timeouts.connect"),
