@@ -99,10 +99,11 @@ class Settings(PluginSettings):
     """`providers`: upstream LLM providers, one `[[llm.providers]]` table each, with `name`, `kind` (openai, anthropic,
     gemini, azure, bedrock, vertex, ollama), `base_url`, `api_key_file`, `models`, `aliases`, `allow_addresses`,
     `weight` and `timeouts` (`connect`, `first`, `read`, `total` in seconds). `docs/llm.md` says what each kind speaks.
-    `retries`: how often one provider is tried again. `balance`: how providers of one model share its calls, by `weight` or by `latency`.
-    `fallbacks`: for a model, other `provider/model`s that are tried when it fails. `prices`: rows that come before
-    those of the shipped table, one `[[llm.prices]]` table each, with `models` (a glob), `input`, `output`, `cached`,
-    `cache_write`, `cache_write_1h` (USD for a million tokens, as strings), `max_output` and `context` (tokens)."""
+    `retries`: how often one provider is tried again. `balance`: how providers of one model share its calls, by
+    `weight` or by `latency`. `fallbacks`: for a model, other `provider/model`s that are tried when it fails. `prices`:
+    rows that come before those of the shipped table, one `[[llm.prices]]` table each, with `models` (a glob), `input`,
+    `output`, `cached`, `cache_write`, `cache_write_1h` (USD for a million tokens, as strings), `max_output` and
+    `context` (tokens)."""
 
     providers: tuple[Provider, ...] = ()
     retries: int = Field(default=1, ge=0, le=5)
