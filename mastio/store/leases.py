@@ -124,7 +124,9 @@ class LeaseStore:
         elsewhere = window.leased - before
         pressed = window.asked_by not in (None, self._owner) and now - window.asked_at < ASKED_SECONDS
         held, met = decide(limit, spent, elsewhere, claim, pressed)
-        asks = met < sum(claim.needs)
+        here = {"this": claim.series, "since": claim.window.start, "lease": claim.lease}
+        idle = int(connection.execute(_IDLE, here).scalar_one()) if met < sum(claim.needs) else 0
+        asks = idle > 0  # of nobody else could anything be had
         connection.execute(
             _WRITE,
             {
@@ -137,8 +139,6 @@ class LeaseStore:
             },
         )
         self._keep(connection, claim, lease, held, held - claim.reserved - met, now)
-        here = {"this": claim.series, "since": claim.window.start, "lease": claim.lease}
-        idle = int(connection.execute(_IDLE, here).scalar_one()) if asks else 0
         return Grant(held, limit, spent, elsewhere, idle, pressed or asks or spent + elsewhere + held > limit)
 
     def _keep(

@@ -66,7 +66,7 @@ class Waiting:
 class Kept:
     """A lease with its budget and those who wait for it."""
 
-    __slots__ = ("budget", "is_gone", "lease", "pressed_until", "seen_at", "short_until", "shortage", "waiting")
+    __slots__ = ("budget", "is_gone", "known", "lack", "lease", "pressed_until", "seen_at", "short_until", "waiting")
 
     def __init__(self, budget: BudgetRow, lease: Lease) -> None:
         self.budget = budget
@@ -75,7 +75,8 @@ class Kept:
         self.is_gone = False
         self.pressed_until = 0.0
         self.seen_at = 0.0
-        self.shortage: Shortage | None = None
+        self.known: Grant | None = None  # the last answer
+        self.lack = 0  # until `short_until`, so much and more is not to be had
         self.short_until = 0.0
 
     def is_due(self, now: float, *, ticked: bool) -> bool:
@@ -98,6 +99,7 @@ class Keeper:
         self._numbers = count()
         self._hurry = asyncio.Event()
         self._failing = False
+        self._is_idle = True
 
     # --- for exchanges -----------------------------------------------------------------------------------------------
 
@@ -109,8 +111,8 @@ class Keeper:
         kept = self._keep(budget)
         if kept.lease.reserve(amount):
             return kept.lease
-        known = kept.shortage
-        if known is not None and amount >= known.amount and monotonic() < kept.short_until:
+        never = kept.known is not None and amount > budget.limit
+        if never or (amount >= kept.lack and monotonic() < kept.short_until):
             raise self._refuse(kept, amount)
         waiting = Waiting(amount)
         kept.waiting.append(waiting)
@@ -128,13 +130,14 @@ class Keeper:
 
     def reload(self, budgets: Mapping[str, BudgetRow]) -> None:
         """The budgets in force have changed: leases that were taken under another limit are looked at again."""
+        self._is_idle = not budgets
         by_series = {budget.series: budget for budget in budgets.values()}
         for series, kept in list(self._current.items()):
             budget = by_series.get(series)
             if budget is None:
                 self._retire(series)
             elif budget != kept.budget:
-                kept.budget, kept.shortage = budget, None
+                kept.budget, kept.known, kept.short_until = budget, None, 0.0
                 kept.pressed_until = monotonic() + 2 * TICK
                 self._hurry.set()
 
@@ -164,9 +167,10 @@ class Keeper:
 
     def _refuse(self, kept: Kept, amount: int) -> Exception:
         self._watch.refused(kept.budget)
-        known = kept.shortage or Shortage(amount, kept.budget.limit, kept.budget.limit, 0)
-        short = Shortage(amount, known.limit, known.spent, known.reserved)
-        return refuse_budget(kept.budget, kept.lease.window, short, self._wall())
+        known, lease = kept.known or Grant(0, kept.budget.limit, 0), kept.lease
+        spent = known.spent + lease.used - lease.reported
+        shortage = Shortage(amount, known.limit, spent, known.elsewhere + lease.reserved)
+        return refuse_budget(kept.budget, lease.window, shortage, self._wall())
 
     # --- the rounds --------------------------------------------------------------------------------------------------
 
@@ -182,7 +186,7 @@ class Keeper:
                 for kept in self._current.values():
                     kept.lease.tick()
             await self._round(now, ticked=is_time)
-            if now - swept >= SWEEP:
+            if now - swept >= SWEEP and not self._is_idle:
                 swept = now
                 await self._try(self._leases.sweep(self._wall()))
         for series in list(self._current):
@@ -230,7 +234,7 @@ class Keeper:
             self._answer(kept, kept.waiting, False)
             return
         kept.lease.apply(grant)
-        kept.seen_at = now
+        kept.seen_at, kept.known = now, grant
         if grant.pressed:
             kept.pressed_until = max(kept.pressed_until, now + PATIENCE)
         self._watch.counted(kept.budget, grant.spent)
@@ -243,10 +247,8 @@ class Keeper:
         hopeless = [one for one in kept.waiting if one.is_claimed and _is_hopeless(one, grant, reserved, now)]
         if not hopeless:
             return
-        least = min(waiting.amount for waiting in hopeless)
-        kept.shortage = Shortage(least, grant.limit, grant.spent, grant.elsewhere + reserved)
-        kept.short_until = now + TICK
-        self._answer(kept, [waiting for waiting in kept.waiting if waiting.amount >= least], False)
+        kept.lack, kept.short_until = min(waiting.amount for waiting in hopeless), now + TICK
+        self._answer(kept, [waiting for waiting in kept.waiting if waiting.amount >= kept.lack], False)
 
     def _answer(self, kept: Kept, answered: list[Waiting], answer: bool) -> None:
         gone = set(answered)

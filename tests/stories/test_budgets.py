@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+import subprocess
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -132,3 +134,70 @@ def test_nothing_is_overspent(
     [event] = [entry for entry in entries if entry["id"] == refused.headers["x-request-id"]]
     assert event["decision"] == {"effect": "deny", "rule": "budget/tokens"}
     assert event["outcome"] == {"status": "refused", "code": "budget_exceeded"}
+
+
+def mastio(data: Any, *words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "mastio", "budgets", *words, "--data", str(data)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_budgets_on_the_command_line(appliance: Appliance, agent: Identity) -> None:
+    """Added, felt, seen, raised, removed."""
+    data = appliance.data
+    made = mastio(data, "add", "line", "--agent", "agent-one", "--requests", "1", "--period", "month", "--json")
+    assert made.returncode == 0 and json.loads(made.stdout)["left"] == 1
+    money = mastio(data, "add", "money", "--model", "stub/*", "--usd", "12.345678901", "--period", "total")
+    assert money.returncode == 0 and "12.345678901" in money.stdout
+    with appliance.by_certificate(agent) as client, appliance.admin() as admin:
+        statuses = [client.post("/v1/chat/completions", json=BODY).status_code for _ in range(3)]
+        assert statuses == [200, 429, 429]
+        assert client.get("/v1/models").status_code == client.get("/v1/agents/self").status_code == 200
+        wait_until(lambda: read(appliance, "line")["spent"] == 1, 2, "it is reported")
+        assert [row["name"] for row in json.loads(mastio(data, "list", "--json").stdout)] == ["line", "money"]
+        shown = mastio(data, "show", "line")
+        assert "spent           1\n" in shown.stdout and "renews_at" in shown.stdout
+        assert admin.patch(f"{BUDGETS}/line", json={"limit_requests": 2}).json()["left"] == 1
+        statuses = [client.post("/v1/chat/completions", json=BODY).status_code for _ in range(2)]
+        assert statuses == [200, 429]
+        assert "agent-one" in mastio(data, "list").stdout
+        expected = (
+            'mastio_budget_spent{budget="line",unit="requests"} 2.0',
+            'mastio_budget_limit{budget="money",unit="usd"} 12.345678901',
+            'mastio_budget_refusals_total{budget="line"} 3.0',
+        )
+        wait_until(lambda: all(one in admin.get("/metrics").text for one in expected), 8, "the figures are shown")
+        assert [mastio(data, "remove", name).returncode for name in ("line", "money")] == [0, 0]
+        assert client.post("/v1/chat/completions", json=BODY).status_code == 200
+    assert mastio(data, "show", "line").returncode == 1
+    wrong = mastio(data, "add", "two", "--agent", "a", "--usd", "-1", "--period", "day")
+    assert wrong.returncode in (1, 2)
+    assert mastio(data, "add", "two", "--period", "day").returncode == 2
+
+
+def test_a_slot_is_free_again_however_its_call_ends() -> None:
+    more = "[limits]\nconcurrent_per_agent = 2\n"
+    with open_appliance(stub=("--latency", "400ms"), more=more) as (appliance, stub):
+        assert stub is not None
+        one, other = appliance.enroll("one"), appliance.enroll("other")
+        body = {**BODY, "stream": True}
+        with appliance.by_certificate(one) as client, appliance.by_certificate(other) as second:
+            with (
+                client.stream("POST", "/v1/chat/completions", json=body) as first,
+                client.stream("POST", "/v1/chat/completions", json=body),
+            ):
+                refused = client.post("/v1/chat/completions", json=BODY)
+                assert (refused.status_code, refused.headers["retry-after"]) == (429, "1")
+                assert refused.json()["error"]["code"] == "rate_limited"
+                assert second.post("/v1/chat/completions", json=BODY).status_code == 200
+                assert client.get("/v1/agents/self").status_code == 200
+                first.read()
+            statuses = []  # one has ended, the other hung up
+            deadline = time.monotonic() + 5
+            while statuses[-2:] != [200, 200] and time.monotonic() < deadline:
+                statuses.append(client.post("/v1/chat/completions", json=BODY).status_code)
+            assert statuses[-2:] == [200, 200]
+            assert client.post("/v1/chat/completions", json={**BODY, "max_tokens": -1}).status_code == 422
+            with client.stream("POST", "/v1/chat/completions", json=body) as third:
+                assert third.status_code == 200
+        [event] = appliance.entries_of(refused.headers["x-request-id"])
+        assert event["decision"] == {"effect": "deny", "rule": "limits/concurrent_per_agent"}

@@ -6,6 +6,8 @@ import gzip
 import json
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,8 +16,8 @@ import pytest
 
 from mastio.client import Identity
 from providers import KEY, Script, run_provider
-from threats.attempts import Answer, Judge, connect, message, read_answer, refusal
-from world import Appliance, Stub
+from threats.attempts import CHAT, Answer, Judge, connect, message, read_answer, refusal, verify_error
+from world import Appliance, Stub, wait_until
 
 HELLO = [{"role": "user", "content": "hello"}]
 MIB = 1024 * 1024
@@ -278,6 +280,76 @@ def test_the_edge_speaks_the_callers_dialect(
         answer = read_answer(tls)
     judge.refused(answer, refusal(431, "headers_too_large", "edge"), door.at)
     caller.twin(door)
+
+
+# --- budgets --------------------------------------------------------------------------------------------------------
+
+BUDGETS = "/v1/admin/budgets"
+
+
+@contextmanager
+def budget(appliance: Appliance, **members: Any) -> Iterator[None]:
+    """A budget of the agent's, in force in the only worker when it is answered."""
+    with appliance.admin() as admin:
+        made = admin.post(BUDGETS, json={"name": "race", "agent": "agent-one", **members})
+        assert made.status_code == 201, made.text
+        yield
+        assert admin.delete(f"{BUDGETS}/race").status_code == 204
+
+
+@pytest.mark.parametrize("period", ["minute", "day"])
+def test_a_spent_budget_is_told_in_every_dialect_and_nothing_gets_round_it(
+    appliance: Appliance, judge: Judge, caller: Caller, door: Door, period: str
+) -> None:
+    code = "rate_limited" if period == "minute" else "budget_exceeded"
+    with budget(appliance, limit_requests=0, period=period):
+        judge.mark()
+        judge.refused(caller.ask(door), refusal(429, code), door.at)
+        judge.mark()
+        body = door.right(stream=True) if door.kind != "gemini" else door.right()
+        hidden = {"x-budget": "none", "x-forwarded-for": "10.0.0.1", "x-ratelimit-remaining-requests": "9"}
+        judge.refused(caller.ask(door, body, **hidden), refusal(429, code), door.at)
+    caller.twin(door)
+
+
+RACES: dict[str, dict[str, Any]] = {
+    "requests": {"limit_requests": 7, "period": "month"},
+    "tokens": {"limit_tokens": 400, "period": "week"},
+    "usd": {"limit_usd": "0.0004", "period": "total"},
+}
+USED = {"tokens": ("input_tokens", "output_tokens"), "usd": ("cost_nano_usd",)}
+
+
+@pytest.mark.parametrize("unit", RACES)
+def test_fifty_at_once_do_not_overspend(
+    appliance: Appliance, agent: Identity, stub: Stub, judge: Judge, caller: Caller, unit: str
+) -> None:
+    body = {"model": "stub/gpt-4o", "messages": HELLO, "max_tokens": 10}
+
+    def call(number: int) -> Answer:
+        with appliance.by_certificate(agent) as client:
+            return Answer.of(client.post(CHAT, json={**body, "stream": number % 3 == 0}))
+
+    with budget(appliance, **RACES[unit]):
+        judge.mark()
+        with ThreadPoolExecutor(50) as pool:
+            answers = list(pool.map(call, range(50)))
+        outcomes = [entry for entry in judge.entries() if entry["phase"] == "outcome" and entry["kind"] == "llm.chat"]
+        passed = [answer.header("x-request-id") for answer in answers if answer.status == 200]
+        assert sorted(passed) == sorted(judge.arrivals()) == sorted(entry["id"] for entry in outcomes)
+        assert {verify_error(answer, CHAT) for answer in answers if answer.status != 200} == {"budget_exceeded"}
+        with appliance.admin() as admin:
+            wait_until(lambda: admin.get(f"{BUDGETS}/race").json()["reserved"] == 0, 2, "nothing is set aside")
+            found = admin.get(f"{BUDGETS}/race").json()
+    used = sum(entry["usage"][name] for entry in outcomes for name in USED.get(unit, ()))
+    if unit == "requests":
+        assert found["spent"] == len(passed) == 7
+    else:
+        spent = round(found["spent"] * 10**9) if unit == "usd" else found["spent"]
+        assert spent == used and 0 < len(passed) < 50
+    assert found["left"] >= 0
+    judge.harmless()
+    caller.twin(DOORS["chat"])
 
 
 # --- providers that do wrong ----------------------------------------------------------------------------------------

@@ -65,7 +65,9 @@ async def test_who_needs_more_than_there_is_learns_what_others_hold_idle(opened:
 async def test_more_than_was_set_aside_is_counted_below_zero_and_nothing_more_passes(opened: Opened) -> None:
     series, store = await budget(opened, 100), worker(opened)
     await one(store, Claim("l", series, TOTAL, needs=(10,)))
-    assert await one(store, Claim("l", series, TOTAL, used=500, needs=(1,))) == Grant(0, 100, 500, pressed=True)
+    assert await one(store, Claim("l", series, TOTAL, used=500, needs=(1,))) == Grant(
+        0, 100, 500, pressed=True
+    )  # overdrawn
     assert await spent(opened, series) == Usage(500, 0)
     assert await one(store, Claim("l", series, TOTAL, used=10**30 % 2**60)) is not None
     for number in range(9):

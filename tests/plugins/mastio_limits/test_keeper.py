@@ -71,6 +71,17 @@ async def test_a_spent_budget_refuses_at_once_and_asks_seldom() -> None:
         lease.settle(1, 0)
 
 
+async def test_what_no_budget_could_ever_hold_is_refused_without_asking() -> None:
+    """Otherwise one caller could keep all others from holding what they need next."""
+    count = Count()
+    async with open_worker(count) as worker:
+        for _ in range(50):
+            with pytest.raises(Denied):
+                await worker.keeper.reserve(budget(), 1001)
+            await asyncio.sleep(0.006)
+        assert count.claims == 1
+
+
 async def test_what_another_holds_idle_is_waited_for() -> None:
     count = Count()
     async with open_worker(count, "a") as first, open_worker(count, "b") as second:
