@@ -73,7 +73,7 @@ class Way:
         """Where the provider takes it, after its base URL."""
         adaptation, model = self.adaptation, self.choice.model
         if adaptation is not None:
-            return adaptation.addresses[self.operation.kind](model, self.form)
+            return adaptation.addresses[self.upstream.kind](model, self.form)
         return self.upstream.address(model, self.form) + self.query
 
     @property

@@ -92,8 +92,6 @@ class Calls:
         """Raises `BadRequest` (not_translatable)."""
         operation, translation = OPERATIONS[head.route.path], None
         speaker = SPEAKERS[choice.provider.kind]
-        if speaker.adaptation is not None and operation.kind not in speaker.adaptation.addresses:
-            raise BadRequest("This model's provider has nothing like what was called.", code="not_translatable")
         if speaker.dialect != operation.dialect:
             translation = TRANSLATIONS.get((head.route.path, choice.provider.kind))
             if translation is None:
@@ -103,7 +101,10 @@ class Calls:
             translation.request(document, choice.model)
         price = self._prices.find(choice.provider.kind, choice.provider.name, choice.model)
         carried = operation.query if translation is None else frozenset()
-        return Way(operation, asked, choice, price, read_query(head.query, carried), translation)
+        way = Way(operation, asked, choice, price, read_query(head.query, carried), translation)
+        if speaker.adaptation is not None and way.upstream.kind not in speaker.adaptation.addresses:
+            raise BadRequest("This model's provider has nothing like what was called.", code="not_translatable")
+        return way
 
     def _describe(
         self, head: RequestHead, body: bytes, document: dict[str, Any], ways: list[Way]

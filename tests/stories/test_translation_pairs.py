@@ -15,6 +15,7 @@ import httpx
 import openai
 import pytest
 
+from frames import chunk
 from mastio.client import Identity, certificate_client
 from providers import KEY, Provider, Script, run_provider
 from world import Appliance, Stub, wait_until
@@ -280,3 +281,24 @@ def test_giving_up_half_way_ends_the_call_at_the_provider(
         slow.stop()
         with appliance.admin() as admin:
             assert admin.delete("/v1/admin/providers/slow-pair").status_code == 204
+
+
+AWS = {"access_key_id": "AKIDEXAMPLE", "secret_access_key": "EXAMPLE", "region": "eu-central-1"}
+
+
+@pytest.mark.parametrize("api", [api for api in APIS if api.speaks != "anthropic"], ids=lambda api: api.name)
+def test_models_behind_bedrock_are_reached_too(appliance: Appliance, client: httpx.Client, api: Api) -> None:
+    """It speaks Anthropic's API in frames of its own, with the model in the path."""
+    with run_provider(appliance, "bedrock", "aws-pair", api_key=json.dumps(AWS), version="") as bedrock:
+        model = "aws-pair/anthropic.claude"
+        bedrock.script = as_json(MESSAGE)
+        reply = client.post(api.at(model), json=api.ask(model))
+        assert reply.status_code == 200 and "Hi" in reply.text, reply.text
+        assert bedrock.last.path == "/model/anthropic.claude/invoke" and "model" not in bedrock.last.document
+        frames = [chunk(event) for event in (*BEGUN["anthropic"], *DONE["anthropic"])]
+        bedrock.script = Script(content_type="application/vnd.amazon.eventstream", pieces=frames)
+        for form in ("events", "array") if api.speaks == "gemini" else ("events",):
+            reply = client.post(api.at(model, form), json=api.ask(model, form))
+            assert reply.status_code == 200 and "Hi" in reply.text, reply.text
+            assert outcome_of(appliance, reply)["outcome"] == {"status": "ok"}
+        assert bedrock.last.path == "/model/anthropic.claude/invoke-with-response-stream"
