@@ -35,7 +35,7 @@ def world() -> Iterator[tuple[Appliance, Identity]]:
 @pytest.fixture(scope="module")
 def providers(world: tuple[Appliance, Identity]) -> Iterator[dict[str, Provider]]:
     appliance, _ = world
-    one = {"aliases": {"both": "one"}, "weight": 3, "timeouts": {"first": 1}}
+    one = {"aliases": {"both": "one"}, "weight": 3, "timeouts": {"first": 1.1}}
     with (
         run_provider(appliance, "openai", "first", **one) as first,
         run_provider(appliance, "openai", "second", aliases={"both": "two"}, weight=1) as second,
@@ -196,7 +196,7 @@ def test_no_policy_no_fallback(world: Any, ask: Any, providers: dict[str, Provid
 
 def test_a_provider_that_makes_wait_is_left_alone_and_comes_back(ask: Any, providers: dict[str, Provider]) -> None:
     wait_for(lambda: ask("first/one").status_code == 200)
-    providers["first"].script = Script(delay=1.2)
+    providers["first"].script = Script(delay=1.4)
     with_pauses = [ask("first/one") for _ in range(11)]
     assert [reply.status_code for reply in with_pauses] == [504] * 10 + [503]
     assert int(with_pauses[10].headers["retry-after"]) >= 1
