@@ -197,14 +197,20 @@ def test_chat_errors(way: Way, written: dict[str, Provider], status: int, stream
     assert (caught.value.code == "theirs") == passed and KEY not in str(caught.value)
 
 
-def test_chat_retries_are_the_sdks(way: Way, written: dict[str, Provider]) -> None:
-    """It waits for what `Retry-After` says and asks again; each try is an exchange of its own."""
+def test_chat_retries_are_the_sdks(way: Way, appliance: Appliance, written: dict[str, Provider]) -> None:
+    """It waits for what `Retry-After` says and asks again. Each of its tries is an exchange of its own, in which the
+    appliance tried the provider twice (`[llm] retries`)."""
     written["openai"].script = answer({"error": {"message": "slow down"}}, 429, **{"retry-after": "0"})
-    before = len(written["openai"].asked)
+    arrived, logged = len(written["openai"].asked), len(appliance.entries())
     hello: Any = [{"role": "user", "content": "hello"}]
     with pytest.raises(openai.RateLimitError):
         way.openai(max_retries=2).chat.completions.create(model="written-openai/m", messages=hello)
-    assert len(written["openai"].asked) == before + 3
+    assert len(written["openai"].asked) == arrived + 6
+    entries = appliance.entries()[logged:]
+    outcomes = [entry for entry in entries if entry["phase"] == "outcome" and entry["kind"] == "llm.chat"]
+    assert [entry["response"]["tries"] for entry in outcomes] == [2, 2, 2]
+    ids = [asked.header("x-request-id") for asked in written["openai"].asked[arrived:]]
+    assert ids == [entry["id"] for entry in outcomes for _ in range(2)]
 
 
 def test_chat_that_breaks_is_an_error_of_the_sdk(way: Way, written: dict[str, Provider]) -> None:
