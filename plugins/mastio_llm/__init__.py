@@ -21,7 +21,7 @@ from mastio.target import parse_base_url, parse_networks
 from mastio_llm.calls import Calls, Resilience
 from mastio_llm.dialects import OPERATIONS
 from mastio_llm.models import Models
-from mastio_llm.prices import Price, Prices, PriceTable, parse_table
+from mastio_llm.prices import PriceRow, Prices, PriceTable, parse_table
 from mastio_llm.registry import Registry
 from mastio_llm.ways import Balance
 
@@ -109,7 +109,7 @@ class Settings(PluginSettings):
     retries: int = Field(default=1, ge=0, le=5)
     balance: Balance = "weight"
     fallbacks: dict[str, tuple[str, ...]] = Field(default_factory=dict)
-    prices: tuple[Price, ...] = ()
+    prices: tuple[PriceRow, ...] = ()
 
 
 def read_provider(provider: Provider) -> ProviderRow:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from functools import partial
 
@@ -129,32 +129,37 @@ async def attempt(way: Way, pool: Upstream, credential: Credential, recorded: Re
     body = way.encode_request(raw, recorded.head)
     headers = request_headers(recorded.head, way.choice)
     headers += await credential.headers("POST", way.address, headers, body)
-    recorded.meter.usage = way.count_unseen(len(raw))
+    recorded.meter.follow(lambda: way.count_unseen(len(raw)))
     sending = pool.send("POST", way.address, headers, body)
 
     async def close() -> None:
         await sending.__aexit__(None, None, None)
 
-    async with AsyncExitStack() as open_:  # whatever happens: the upstream must not go on working for nobody
-        open_.push_async_callback(close)
-        try:
-            async with asyncio.timeout(way.choice.provider.timeouts.get("first")):
-                upstream = await _send(sending)
-            reply = await _reply(upstream, way, credential, recorded)
-        except TimeoutError as error:
-            recorded.meter.usage = None
-            raise UpstreamTimeout("The provider did not begin to answer in time.") from error
-        except DispatchError:
-            recorded.meter.usage = None
-            raise
-        if not isinstance(reply.body, bytes):
-            reply.close = open_.pop_all().aclose
+    is_stream = False
+    try:
+        upstream = await _send(sending, way.choice.provider.timeouts.get("first"))
+        reply = await _reply(upstream, way, credential, recorded)
+        is_stream = not isinstance(reply.body, bytes)
+    except DispatchError:
+        recorded.meter.usage = None
+        raise
+    finally:
+        if not is_stream:  # whatever happened: the upstream must not go on working for nobody
+            await close()
+    if is_stream:
+        reply.close = close
     return reply
 
 
-async def _send(sending: AbstractAsyncContextManager[UpstreamReply]) -> UpstreamReply:
+async def _send(sending: AbstractAsyncContextManager[UpstreamReply], first: float | None) -> UpstreamReply:
+    """The reply's head, within `first` seconds."""
     try:
-        return await sending.__aenter__()
+        if first is None:
+            return await sending.__aenter__()
+        async with asyncio.timeout(first):
+            return await sending.__aenter__()
+    except TimeoutError as error:
+        raise UpstreamTimeout("The provider did not begin to answer in time.") from error
     except DispatchError as error:
         if error.code in TRANSIENT:
             raise Transient(error.message, code=error.code) from error
@@ -178,13 +183,13 @@ async def _reply(upstream: UpstreamReply, way: Way, credential: Credential, reco
     except orjson.JSONDecodeError as error:
         raise DispatchError("The provider's reply is not valid JSON.") from error
     usage = way.upstream.usage(document)
-    recorded.meter.usage = way.count_used(usage, len(recorded.message.raw), len(body))
+    recorded.meter.usage = used = way.count_used(usage, len(recorded.message.raw), len(body))
     if way.translation is not None:
         if not isinstance(document, dict):
             raise DispatchError("The provider's reply is not one of its API.")
         asked = orjson.loads(recorded.message.raw)
         headers, body = declare(headers, JSON), orjson.dumps(way.translation.reply(document, asked, int(time.time())))
-    return Reply(200, headers + usage_headers(way.cost(usage) if usage else None), body)
+    return Reply(200, headers + usage_headers(used if usage else None), body)
 
 
 async def _begin(

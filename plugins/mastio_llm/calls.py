@@ -116,10 +116,13 @@ class Calls:
             for way in ways
         ]
         details = {"model": choice.model, "provider": choice.provider.name, "stream": stream}
+        if len(ways) > 1:
+            actions[0] = replace(actions[0], alternatives=tuple(actions[1:]))
+            details = {"stream": stream, "targets": [way.choice.target for way in ways]}
         context = [head.route.path.encode(), first.asked.form.encode()]
         for way in ways:
             context += (way.choice.target.encode(), way.query.encode(), *passed_on(head, way.choice))
-        return replace(actions[0], alternatives=tuple(actions[1:])), Message(
+        return actions[0], Message(
             body,
             document,
             details,

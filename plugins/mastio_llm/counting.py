@@ -7,8 +7,6 @@ and marked as one (`estimated`).
 
 from __future__ import annotations
 
-import re
-
 from mastio.exchange import Bound
 from mastio_llm.dialects.operation import Asked, Usage
 from mastio_llm.prices import Price
@@ -20,10 +18,11 @@ UNKNOWN_OUTPUT = 32_768
 UNKNOWN_CONTEXT = 200_000
 """What a model may read of which we know nothing, where the body does not hold all that is read."""
 
-_BEYOND = re.compile(
-    rb'"(?:previous_response_id|conversation|container|file_id|fileUri|file_uri|file_url|image_url|url|file_data|'
-    rb'data|inlineData|inline_data|cachedContent|cached_content)"\s*:'
-)
+BEYOND = (
+    b'previous_response_id"', b'conversation"', b'container"', b'file_id"', b'fileUri"', b'file_uri"', b'file_url"',
+    b'image_url"', b'"url"', b'file_data"', b'"data"', b'nlineData"', b'inline_data"', b'cachedContent"',
+    b'cached_content"',
+)  # fmt: skip
 """Members whose tokens are not to be found in the body's bytes: kept elsewhere, or pictures and documents."""
 
 
@@ -31,7 +30,7 @@ def bound_call(body: bytes, asked: Asked, price: Price | None) -> Bound:
     """The most that this call may use. Its price is None where that is not known."""
     read = len(body)
     context = price.context if price is not None else None
-    if _BEYOND.search(body):
+    if any(marker in body for marker in BEYOND):
         read = context or read + UNKNOWN_CONTEXT
     elif context is not None:
         read = min(read, context)

@@ -1,29 +1,19 @@
 """How the appliance proves to a provider who it is: headers for one request.
 
 A key is sent as it is. A token is fetched from where the provider's cloud gives them out, kept until shortly before its
-end, and fetched once for all who wait. A signature is made for each request (AWS Signature Version 4).
+end, and fetched once for all who wait. A signature is made for each request (`sigv4`).
 """
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import io
+import importlib
 import time
 from collections.abc import Awaitable, Callable
-from datetime import UTC, datetime
 from typing import Protocol
 from urllib.parse import urlencode
 
 import orjson
-from awscrt.auth import (
-    AwsCredentialsProvider,
-    AwsSignatureType,
-    AwsSigningAlgorithm,
-    AwsSigningConfig,
-    aws_sign_request,
-)
-from awscrt.http import HttpHeaders, HttpRequest
 from cryptography.hazmat.primitives.asymmetric import padding
 from cryptography.hazmat.primitives.hashes import SHA256
 
@@ -33,7 +23,6 @@ from mastio.provider_secrets import AccessKey, EntraApplication, PlainKey, Servi
 from mastio.services import Services, Upstream
 from mastio.store.base import ProviderRow
 from mastio.strictjson import JsonError, parse_object
-from mastio.target import parse_base_url
 from mastio_llm.dialects import SPEAKERS
 from mastio_llm.dialects.operation import Speaker
 
@@ -45,7 +34,6 @@ EARLY = 120.0
 MAX_TOKEN_REPLY = 64 * 1024
 GOOGLE_SCOPE = "https://www.googleapis.com/auth/cloud-platform"
 JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer"
-SIGNED = frozenset({"content-type", "accept"})
 
 
 class Credential(Protocol):
@@ -102,42 +90,6 @@ class Token:
         return had
 
 
-class Signature:
-    """AWS Signature Version 4 over method, path, body and the headers that matter."""
-
-    def __init__(self, key: AccessKey, base_url: str) -> None:
-        target = parse_base_url(base_url)
-        usual = target.port == (443 if target.scheme == "https" else 80)
-        self._host = target.host if usual else f"{target.host}:{target.port}"
-        self._base = target.path
-        self._region = key.region
-        self._credentials = AwsCredentialsProvider.new_static(
-            key.access_key_id, key.secret_access_key, key.session_token
-        )
-        self.secrets = (key.secret_access_key.encode(),)
-
-    async def headers(self, method: str, path: str, headers: Headers, body: bytes) -> Headers:
-        """The signer works in memory and is done when it returns."""
-        signed = HttpHeaders([("host", self._host), *(pair for pair in headers if pair[0] in SIGNED)])
-        config = AwsSigningConfig(
-            algorithm=AwsSigningAlgorithm.V4,
-            signature_type=AwsSignatureType.HTTP_REQUEST_HEADERS,
-            credentials_provider=self._credentials,
-            region=self._region,
-            service="bedrock",
-            date=datetime.now(UTC),
-            signed_body_value=hashlib.sha256(body).hexdigest(),
-        )
-        aws_sign_request(HttpRequest(method, self._base + path, signed, io.BytesIO(body)), config).result()
-        return [(name.lower(), value) for name, value in signed if name.lower() in _AWS_HEADERS]
-
-    def forget(self) -> bool:
-        return False
-
-
-_AWS_HEADERS = frozenset({"authorization", "x-amz-date", "x-amz-security-token"})
-
-
 def open_credential(services: Services, row: ProviderRow) -> Credential:
     """Raises `SecretError`, and `TargetError` for a place of tokens that is not acceptable."""
     speaker = SPEAKERS[row.kind]
@@ -148,7 +100,9 @@ def open_credential(services: Services, row: ProviderRow) -> Credential:
         case PlainKey(key):
             return Key(speaker, key)
         case AccessKey():
-            return Signature(secret, row.base_url)
+            # Only where it is used: Amazon's library would cost every worker memory for nothing.
+            signed: Credential = importlib.import_module("mastio_llm.sigv4").Signature(secret, row.base_url)
+            return signed
         case EntraApplication(tokens=tokens, client_secret=client_secret):
             pool = services.upstreams.open(tokens, row.allow_addresses, row.timeouts)
             return Token(lambda: fetch_token(pool, entra_form(secret)), (client_secret.encode(),))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from fnmatch import fnmatchcase
 from typing import Annotated
@@ -26,7 +27,8 @@ Usd = Annotated[Decimal, Field(ge=0, le=1_000_000, decimal_places=6)]
 
 
 class Rates(BaseModel):
-    """USD for a million tokens. `cached` was read from the provider's cache, `cache_write…` went into it."""
+    """USD for a million tokens. `cached` was read from the provider's cache, `cache_write…` went into it; what has no
+    rate of its own costs what input does, and what lives for an hour what other writing does."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -36,26 +38,6 @@ class Rates(BaseModel):
     cache_write: Usd | None = None
     cache_write_1h: Usd | None = None
 
-    def cost(self, usage: Mapping[str, int]) -> int:
-        """Pico-USD for what `usage` counts. A part of the input that has no rate of its own costs what input does."""
-        cached, written = usage.get("cached_tokens", 0), usage.get("cache_write_tokens", 0)
-        long_lived = min(usage.get("cache_write_1h_tokens", 0), written)
-        plain = max(usage.get("input_tokens", 0) - cached - written, 0)
-        parts = (
-            (plain, self.input),
-            (cached, self.cached),
-            (written - long_lived, self.cache_write),
-            (long_lived, self.cache_write_1h or self.cache_write),
-            (usage.get("output_tokens", 0), self.output),
-        )
-        return sum(count * _pico(self.input if rate is None else rate) for count, rate in parts)
-
-    @property
-    def dearest_input(self) -> int:
-        """Pico-USD of one token read, in the dearest way."""
-        rates = (self.input, self.cached, self.cache_write, self.cache_write_1h)
-        return max(_pico(rate) for rate in rates if rate is not None)
-
 
 class LongRates(Rates):
     """The rates of a call that reads more than `above` tokens."""
@@ -63,7 +45,7 @@ class LongRates(Rates):
     above: int = Field(ge=0)
 
 
-class Price(Rates):
+class PriceRow(Rates):
     """One row. `models` is a glob over the model's own name, or over `provider/model`.
 
     `max_output` is the most that one answer can have, `context` the most that can be read, in tokens.
@@ -74,18 +56,67 @@ class Price(Rates):
     context: int | None = Field(default=None, ge=1)
     long: LongRates | None = None
 
+
+@dataclass(frozen=True, slots=True)
+class Tier:
+    """Rates in whole pico-USD for one token, for calls that read more than `above`."""
+
+    above: int
+    plain: int
+    cached: int
+    written: int
+    long_lived: int
+    output: int
+
+    def cost(self, usage: Mapping[str, int]) -> int:
+        """Pico-USD for what `usage` counts."""
+        cached, written = usage.get("cached_tokens", 0), usage.get("cache_write_tokens", 0)
+        total = self.output * usage.get("output_tokens", 0)
+        if not cached and not written:
+            return total + self.plain * usage.get("input_tokens", 0)
+        long_lived = min(usage.get("cache_write_1h_tokens", 0), written)
+        total += self.cached * cached + self.written * (written - long_lived) + self.long_lived * long_lived
+        return total + self.plain * max(usage.get("input_tokens", 0) - cached - written, 0)
+
+    def most(self, read: int, written: int) -> int:
+        """Pico-USD if all of it was read in the dearest way."""
+        return max(self.plain, self.cached, self.written, self.long_lived) * read + self.output * written
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """A row, ready to reckon with. `tiers`: that of most calls first, then that of long ones where there is one."""
+
+    tiers: tuple[Tier, ...]
+    max_output: int | None = None
+    context: int | None = None
+
     def nano_usd(self, usage: Mapping[str, int]) -> int:
         """What a call cost."""
-        long = self.long is not None and usage.get("input_tokens", 0) > self.long.above
-        rates = self.long if long and self.long is not None else self
-        return _round_up(rates.cost(usage))
+        tier = self.tiers[-1] if usage.get("input_tokens", 0) > self.tiers[-1].above else self.tiers[0]
+        return _round_up(tier.cost(usage))
 
     def most_nano_usd(self, read: int, written: int) -> int:
         """The most that a call can cost which reads and writes at most so many tokens."""
-        tiers: list[Rates] = [self]
-        if self.long is not None and read > self.long.above:
-            tiers.append(self.long)
-        return _round_up(max(tier.dearest_input * read + _pico(tier.output) * written for tier in tiers))
+        return _round_up(max(tier.most(read, written) for tier in self.tiers if read > tier.above))
+
+
+def read_price(row: PriceRow) -> Price:
+    long = () if row.long is None else (_tier(row.long, row.long.above),)
+    return Price((_tier(row, -1), *long), row.max_output, row.context)
+
+
+def _tier(rates: Rates, above: int) -> Tier:
+    plain = _pico(rates.input)
+    written = plain if rates.cache_write is None else _pico(rates.cache_write)
+    return Tier(
+        above,
+        plain,
+        plain if rates.cached is None else _pico(rates.cached),
+        written,
+        written if rates.cache_write_1h is None else _pico(rates.cache_write_1h),
+        _pico(rates.output),
+    )
 
 
 class PriceTable(BaseModel):
@@ -95,19 +126,20 @@ class PriceTable(BaseModel):
 
     date: str = Field(pattern=r"^\d{4}-\d\d-\d\d$")
     unit: str
-    prices: tuple[Price, ...]
+    prices: tuple[PriceRow, ...]
 
 
-FREE = Price(models="*", input=Decimal(0), output=Decimal(0))
+FREE = Price((Tier(-1, 0, 0, 0, 0, 0),))
 """What runs on one's own machines."""
 
 
 class Prices:
     """The rows in force. The operator's come first; among ours, the row that says most of the name."""
 
-    def __init__(self, own: Sequence[Price], table: PriceTable) -> None:
-        self._own = own
-        self._table = sorted(table.prices, key=lambda price: len(price.models), reverse=True)
+    def __init__(self, own: Sequence[PriceRow], table: PriceTable) -> None:
+        self._own = [(row.models, read_price(row)) for row in own]
+        ordered = sorted(table.prices, key=lambda row: len(row.models), reverse=True)
+        self._table = [(row.models, read_price(row)) for row in ordered]
         self._found: dict[tuple[ProviderKind, str, str], Price | None] = {}
 
     def find(self, kind: ProviderKind, provider: str, model: str) -> Price | None:
@@ -120,13 +152,13 @@ class Prices:
         return self._found[key]
 
     def _look(self, kind: ProviderKind, provider: str, model: str) -> Price | None:
-        for price in self._own:
-            if fnmatchcase(model, price.models) or fnmatchcase(f"{provider}/{model}", price.models):
+        for models, price in self._own:
+            if fnmatchcase(model, models) or fnmatchcase(f"{provider}/{model}", models):
                 return price
         if kind == "ollama":
             return FREE
         name = model[match.end() :] if (match := _VENDOR.match(model)) else model
-        return next((price for price in self._table if fnmatchcase(name, price.models)), None)
+        return next((price for models, price in self._table if fnmatchcase(name, models)), None)
 
 
 MAX_FOUND = 10_000
