@@ -121,7 +121,8 @@ class Calls:
             details = {"stream": stream, "targets": [way.choice.target for way in ways]}
         context = [head.route.path.encode(), first.asked.form.encode()]
         for way in ways:
-            context += (way.choice.target.encode(), way.query.encode(), *passed_on(head, way.choice))
+            where = f"{way.choice.target} {way.choice.provider.kind} {way.choice.provider.base_url}{way.query}"
+            context += (where.encode(), *passed_on(head, way.choice))
         return actions[0], Message(
             body,
             document,

@@ -17,7 +17,7 @@ from mastio_llm.ways import Choice
 Headers = list[tuple[bytes, bytes]]
 
 UP = (b"accept", b"idempotency-key", b"user-agent", b"traceparent", b"tracestate")
-DOWN = (b"content-type", b"retry-after", b"request-id", b"x-should-retry")
+DOWN = (b"cache-control", b"content-type", b"retry-after", b"request-id", b"x-should-retry")
 LIMITS = b"x-ratelimit-"
 
 _PLAIN_VALUE = re.compile(rb"[A-Za-z0-9._-]{1,64}")
