@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -32,6 +33,12 @@ class Asked:
     def document(self) -> Any:
         return orjson.loads(self.body)
 
+    @property
+    def model(self) -> str:
+        """In the path, as Gemini's API has it, or in the body."""
+        found = re.search(r"/models/([^:?]+):", self.path)
+        return found[1] if found else str(self.document.get("model", "")) if self.body else ""
+
 
 @dataclass
 class Script:
@@ -54,10 +61,17 @@ class Provider(ThreadingHTTPServer):
         self.asked: list[Asked] = []
         self.next: list[Script] = []
         """What is answered first, one by one; then `script`."""
+        self.by_model: dict[str, Script] = {}
+        """What is answered for a model, before any of these."""
 
     @property
     def last(self) -> Asked:
         return self.asked[-1]
+
+    def choose(self, asked: Asked) -> Script:
+        if self.by_model and (written := self.by_model.get(asked.model)) is not None:
+            return written
+        return self.next.pop(0) if self.next else self.script
 
     def url(self, version: str = "v1") -> str:
         return f"http://127.0.0.1:{self.server_port}/{version}".rstrip("/")
@@ -72,8 +86,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers.get("content-length") or 0))
-        self.server.asked.append(Asked(self.path, [(n.lower(), v) for n, v in self.headers.items()], body))
-        script = self.server.next.pop(0) if self.server.next else self.server.script
+        asked = Asked(self.path, [(n.lower(), v) for n, v in self.headers.items()], body)
+        self.server.asked.append(asked)
+        script = self.server.choose(asked)
         time.sleep(script.delay)
         self.send_response(script.status)
         for name, value in {"content-type": script.content_type, **script.headers}.items():

@@ -3,31 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import subprocess
-from pathlib import Path
 from typing import Any
 
-import pytest
-
 from mastio.client import Identity
-
-HERE = Path(__file__).parent / "npm"
-NODE = shutil.which("node")
+from node import FOLDER, run_lines
 
 
 def run(script: str, identity: Identity) -> dict[str, Any]:
-    """What the script printed. It is handed nothing but the identity folder."""
-    if NODE is None or not (HERE / "node_modules").exists():
-        pytest.skip("node, or what `npm ci --prefix tests/clients/npm` installs, is not here")
-    environment = {**os.environ, "NODE_EXTRA_CA_CERTS": str(identity.ca_file)}
-    done = subprocess.run(
-        [NODE, script, str(identity.folder)], cwd=HERE, env=environment, capture_output=True, text=True, timeout=60,
-        check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    printed: dict[str, Any] = json.loads(done.stdout)
+    """The one document that the script printed."""
+    (printed,) = run_lines(script, identity)
     return printed
 
 
@@ -57,7 +41,7 @@ def test_jose_and_dpop(agent: Identity) -> None:
 
 
 def test_the_lock_names_no_place_and_every_digest() -> None:
-    lock = json.loads((HERE / "package-lock.json").read_text())
+    lock = json.loads((FOLDER / "package-lock.json").read_text())
     packages = {name: facts for name, facts in lock["packages"].items() if name}
-    assert len(packages) == 5
+    assert len(packages) == 55
     assert all("resolved" not in facts and facts["integrity"].startswith("sha512-") for facts in packages.values())
