@@ -27,6 +27,7 @@ from urllib.parse import urlsplit
 from mastio import __version__
 from mastio.app import read_plan
 from mastio.errors import ConfigurationError, MastioError
+from mastio.first_providers import read_first_providers
 from mastio.plugins import refuse
 from mastio.prepare import find_nginx
 
@@ -104,6 +105,7 @@ def up(data: Path, args: argparse.Namespace) -> int:
         changed |= ensure_stub_port(config)
     plan, problems = read_plan(data, config)
     refuse(problems)
+    is_new = not (data / "bootstrap.json").exists()
     running = find_supervisor(data)
     if running is not None and changed:
         _say("the settings have changed: restarting")
@@ -115,6 +117,9 @@ def up(data: Path, args: argparse.Namespace) -> int:
     known = _await_ready(data, plan.settings.edge.port)
     command = str(Path(sys.executable).parent / "mastio")
     print_welcome(data, known, command, Path("my-agent"), already=running is not None)
+    if is_new:
+        for variable, provider in read_first_providers(os.environ, lambda path: Path(path).read_text("ascii")):
+            print(f"{variable} is set: it is the key of the provider {provider.name}, {provider.base_url}\n")
     if args.demo:
         return _run_demo(data, plan.settings.server.stub_port)
     return 0

@@ -24,9 +24,11 @@ from typing import Any
 from mastio.app import Plan, read_plan, secret_folders
 from mastio.edge import app_addresses, render, server_names
 from mastio.errors import ConfigurationError, MastioError
+from mastio.first_providers import read_first_providers
 from mastio.pki.authority import DAY, Authority
 from mastio.plugins import refuse
 from mastio.settings import Settings
+from mastio.store.base import ProviderRow
 from mastio.store.control import ControlStore, bootstrap
 from mastio.store.engine import Database
 from mastio.store.hot import HotDirectory
@@ -55,7 +57,8 @@ def prepare(data: Path, config: Path | None) -> dict[str, Any]:
     url = settings.database_url(data)
     if not is_current(url):
         upgrade(url)
-    asyncio.run(_bootstrap(data, url, keys))
+    providers = read_first_providers(os.environ, lambda path: Path(path).read_text("ascii"))
+    asyncio.run(_bootstrap(data, url, keys, [row for _, row in providers]))
     secret = keys.key("edge").hex().encode("ascii")
     render(settings, plan.routes, data, secret, settings.edge.nginx or nginx_version())
     return describe(data, plan)
@@ -91,13 +94,13 @@ def _ensure_node(data: Path) -> None:
         draft.replace(file)
 
 
-async def _bootstrap(data: Path, url: str, keys: FileKeys) -> None:
+async def _bootstrap(data: Path, url: str, keys: FileKeys, providers: list[ProviderRow]) -> None:
     database = Database(url)
     directory = HotDirectory(database, keys, secret_folders=secret_folders(data))
     await directory.start()
     try:
         store = ControlStore(database, keys, refresh=directory.refresh, secret_folders=secret_folders(data))
-        await bootstrap(store, data)
+        await bootstrap(store, data, providers)
     finally:
         await directory.close()
         await database.close()

@@ -22,6 +22,7 @@ PLUGIN_MAY = {
 """What a plugin may import of the core: the contract, the Protocols and the pure rooms. Never another plugin."""
 
 PURE = [
+    "mastio/first_providers.py",
     "mastio/approval.py", "mastio/budgets.py", "mastio/exchange.py", "mastio/errors.py", "mastio/identity.py",
     "mastio/jose.py", "mastio/strictjson.py", "mastio/target.py", "mastio/problem.py", "mastio/presented.py",
     "mastio/restriction.py", "mastio/rotation.py", "mastio/routes.py", "mastio/pki/certificates.py",

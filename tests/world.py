@@ -84,6 +84,10 @@ class Stub:
         self._process.wait(10)
 
 
+VENDOR_KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY")
+"""Whoever runs the tests may have such keys; no appliance of a test is to call a vendor."""
+
+
 class Appliance:
     """One appliance in a folder of its own."""
 
@@ -92,6 +96,8 @@ class Appliance:
         self.port = free_port()
         self.base_url = f"https://localhost:{self.port}"
         self.workers = workers
+        self.environment: dict[str, str] = {}
+        """What the appliance finds in its environment besides what the test run has."""
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "mastio.toml").write_text(
             f'[server]\npublic_url = "{self.base_url}"\ntrust_domain = "test.example"\nworkers = {workers}\n'
@@ -102,8 +108,9 @@ class Appliance:
     def start(self, seconds: float = START_SECONDS) -> None:
         assert NGINX is not None
         command = [sys.executable, "-m", "mastio", "serve", "--data", str(self.data), "--edge", NGINX]
+        environment = {name: value for name, value in os.environ.items() if name not in VENDOR_KEYS}
         with (self.data / "out.log").open("ab") as log:
-            self._process = subprocess.Popen(command, stdout=log, stderr=log)
+            self._process = subprocess.Popen(command, stdout=log, stderr=log, env=environment | self.environment)
         self.wait_ready(seconds)
 
     def wait_ready(self, seconds: float = START_SECONDS) -> None:

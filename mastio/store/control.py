@@ -19,7 +19,7 @@ on stable storage and visible in this worker's `HotDirectory`. Every method may 
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 from mastio.errors import BadRequest, ConfigurationError
@@ -110,9 +110,11 @@ permit (
 )
 
 
-async def bootstrap(store: ControlStore, data: Path, now: Callable[[], float] = time.time) -> Path:
-    """Make the first admin token (`secrets/admin-token`, role admin, name `first`), the policy `starter`, and the
-    first keys for access tokens and for the log's checkpoints, once.
+async def bootstrap(
+    store: ControlStore, data: Path, providers: Sequence[ProviderRow] = (), now: Callable[[], float] = time.time
+) -> Path:
+    """Make the first admin token (`secrets/admin-token`, role admin, name `first`), the policy `starter`, the
+    `providers`, and the first keys for access tokens and for the log's checkpoints, once.
 
     Returns the token's path. Called by the supervisor after migration. The second call changes nothing, and what an
     admin has removed since does not come back. After a crash in between it goes on where it was: the file is written
@@ -130,7 +132,8 @@ async def bootstrap(store: ControlStore, data: Path, now: Callable[[], float] = 
         raise ConfigurationError("The first admin token cannot be written.", f"Make {path} writable.") from error
     if not token.startswith(TOKEN_PREFIX):
         raise ConfigurationError("The first admin token's file is not one.", f"Remove {path}.")
-    for step in (store.policies.create(STARTER), store.admins.add("first", "admin", token, now())):
+    made = [store.providers.create(provider) for provider in providers]
+    for step in (store.policies.create(STARTER), *made, store.admins.add("first", "admin", token, now())):
         try:
             await step
         except BadRequest as error:

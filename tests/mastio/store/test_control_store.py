@@ -495,7 +495,7 @@ async def test_a_cancelled_change_is_whole_or_not_there(opened: Opened) -> None:
 
 
 async def test_the_first_admin_and_the_starter_policy_are_made_once(opened: Opened) -> None:
-    path = await bootstrap(opened.store, opened.data, lambda: NOW)
+    path = await bootstrap(opened.store, opened.data, now=lambda: NOW)
     token = path.read_text().strip()
     assert path == opened.data / "secrets" / "admin-token" and path.stat().st_mode & 0o777 == 0o600
     assert token.startswith("mastio_admin_") and len(token) == len("mastio_admin_") + 43
