@@ -19,7 +19,8 @@ import uvicorn
 from mastio.errors import ConfigurationError
 from mastio.protocol import JoiningProtocol
 from mastio.serving import Server, tcp_url
-from mastio.stubs.llm import Settings, StubProvider, parse_duration
+from mastio.stubs.llm import StubProvider
+from mastio.stubs.template import Settings, parse_duration
 
 KEEP_ALIVE_SECONDS = 120
 """Longer than a client's pool keeps an idle connection, so that none is closed under its next request."""

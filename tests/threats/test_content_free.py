@@ -19,7 +19,7 @@ import httpx
 import pytest
 
 from mastio.client import Identity
-from mastio.stubs.llm import PII, SENTENCE
+from mastio.stubs.template import PII, SENTENCE
 from threats.attempts import CHAT, SELF, TOKEN
 from threats.kit import Kit
 from world import NGINX, Appliance, open_appliance, read_files, wait_until

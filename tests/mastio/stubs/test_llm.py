@@ -19,7 +19,8 @@ import pytest
 
 from mastio.cli import stub_llm
 from mastio.errors import ConfigurationError
-from mastio.stubs.llm import PII, Settings, StubProvider, compose_text, parse_duration
+from mastio.stubs.llm import StubProvider
+from mastio.stubs.template import PII, Settings, compose_text, parse_duration
 
 LAUNCH = """
 import argparse, sys
