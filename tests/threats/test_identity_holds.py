@@ -1,7 +1,8 @@
 """Identity holds: nobody is another, nothing works twice, and nobody is served a second after the end.
 
 Against four workers, at the edge and at each worker alone. What a single wrong claim or header does is for
-`test_tokens.py`; here is what an enrolled agent could try, what many can try at once, and what time does.
+`test_tokens.py` and `test_replay.py`; here is what an enrolled agent could try, what many can try at once, and what
+time does.
 """
 
 from __future__ import annotations
