@@ -8,6 +8,7 @@ client assertion (RFC 7523, section 3), which is good for as long as it says.
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
 import json
 import os
@@ -141,6 +142,12 @@ class Agent:
         challenged = reply.status_code in (400, 401) and "use_dpop_nonce" in reply.text + str(reply.headers)
         return self._send(exchange) if challenged else reply
 
+    def watch(self, exchange: Exchange) -> list[float]:
+        """When each piece of a streamed answer comes: seconds after the request was sent."""
+        self.mint()
+        self.call(Exchange.of_self())  # which gives the nonce of this moment
+        return watch(self._client, self._signed(exchange))
+
     def newest_nonce(self, exchange: Exchange) -> str:
         """The nonce of this moment: a proof without one is refused, and the refusal carries it."""
         self._nonce = None
@@ -157,21 +164,51 @@ class Agent:
         return Statements(proof, assertion)
 
     def _send(self, exchange: Exchange) -> httpx.Response:
+        try:
+            reply = self._client.send(self._signed(exchange))
+        except httpx.TransportError as error:
+            message = f"The appliance at {self.base_url} cannot be reached: {error}."
+            raise CannotRun(message, "Is it up, and are --base-url and --ca right?") from error
+        self._nonce = reply.headers.get("DPoP-Nonce", self._nonce)
+        return reply
+
+    def _signed(self, exchange: Exchange) -> httpx.Request:
         url, token = self.base_url + exchange.path, None if exchange.by_assertion else self.token
-        proof = self._key.prove(proof_claims(exchange.method, url, token, self._nonce))
+        proof = self._key.prove(proof_claims(exchange.method, url.partition("?")[0], token, self._nonce))
         headers = {**exchange.headers, "DPoP": proof}
         assertion = ""
         if token is not None:
             headers["Authorization"] = f"DPoP {token}"
         if exchange.by_assertion:
             assertion = self._key.assert_client(assertion_claims(self._identity.name, self.base_url))
-        try:
-            reply = self._client.request(exchange.method, url, headers=headers, content=exchange.filled("0", assertion))
-        except httpx.TransportError as error:
-            message = f"The appliance at {self.base_url} cannot be reached: {error}."
-            raise CannotRun(message, "Is it up, and are --base-url and --ca right?") from error
-        self._nonce = reply.headers.get("DPoP-Nonce", self._nonce)
-        return reply
+        content = exchange.filled("0", assertion)
+        return self._client.build_request(exchange.method, url, headers=headers, content=content)
+
+
+# ---------------------------------------------------------------------------------------- one stream, watched
+
+
+def watch_direct(exchange: Exchange, stub_url: str) -> list[float]:
+    """When each piece of the stub's own answer comes."""
+    with httpx.Client(timeout=10, trust_env=False) as client:
+        url = stub_url + exchange.path
+        return watch(
+            client, client.build_request(exchange.method, url, headers=exchange.headers, content=exchange.filled("0"))
+        )
+
+
+def watch(client: httpx.Client, request: httpx.Request) -> list[float]:
+    request.extensions["timeout"] = httpx.Timeout(60).as_dict()
+    started = time.perf_counter()
+    try:
+        reply = client.send(request, stream=True)
+        with contextlib.closing(reply):
+            if reply.status_code != 200:
+                message = f"The stream is answered {reply.status_code}: {reply.read()[:300]!r}."
+                raise CannotRun(message, "Is the agent permitted to do this, and the stub up?")
+            return [time.perf_counter() - started for _ in reply.iter_raw()]
+    except httpx.TransportError as error:
+        raise CannotRun(f"{request.url.host} broke off a stream: {error}.", "Is the stub up?") from error
 
 
 # ---------------------------------------------------------------------------------------- many at once

@@ -77,11 +77,12 @@ def read_k6_summary(summary: Figures, log: str) -> K6Run:
         "per_second": round((count - failed["passes"]) / summary["seconds"], 1),
         "exchanges": count,
         "failed": failed["passes"],
-        "p50_ms": times.get("med"),
-        "p95_ms": times.get("p(95)"),
-        "p99_ms": times.get("p(99)"),
+        **read_trend(times),
         "max_ms": times.get("max"),
     }
+    for name in ("first_event", "after_first"):
+        if name in metrics:
+            figures |= {f"{name}_{cut}": value for cut, value in read_trend(metrics[name]["values"]).items()}
     for name in ("dpop_nonce_challenges", "tokens_minted", "dropped_iterations"):
         if name in metrics:
             figures[name] = metrics[name]["values"]["count"]
@@ -95,6 +96,11 @@ def read_k6_summary(summary: Figures, log: str) -> K6Run:
     crossed = [f"{line['metric']} {line['line']}" for line in summary["thresholds"] if not line["ok"]]
     errors = [line for line in log.splitlines() if "level=error" in line and "source=console" in line]
     return K6Run(figures, crossed + [line[:300] for line in errors[:1]])
+
+
+def read_trend(values: Figures) -> Figures:
+    names = {"mean_ms": "avg", "p50_ms": "med", "p95_ms": "p(95)", "p99_ms": "p(99)"}
+    return {name: values.get(cut) for name, cut in names.items()}
 
 
 # ---------------------------------------------------------------------------------------- wrk
@@ -130,14 +136,19 @@ class Exchange:
         return cls("POST", TOKEN_PATH, headers, urlencode(form) + "&client_assertion={assertion}", by_assertion=True)
 
     @classmethod
-    def of_dialect(cls, name: str, model: str | None, dirty: bool) -> Exchange:
+    def of_dialect(
+        cls, name: str, model: str | None = None, *, dirty: bool = False, streamed: bool = False, bounded: bool = False
+    ) -> Exchange:
+        """`bounded`: with the most tokens that the answer may have, which each dialect names in its own way."""
         table = json.loads((STRESS / "lib" / "dialects.json").read_text())
         dialect = table["dialects"][name]
+        stream = dialect["stream"] if streamed else {}
         model = model or str(dialect["model"])
         text = (table["dirty"] if dirty else "") + table["prompt"]
-        body = json.dumps(dialect["body"]).replace("{model}", model).replace("{prompt}", text)
+        shape = {**dialect["body"], **stream.get("body", {}), **(dialect["bounded"] if bounded else {})}
+        body = json.dumps(shape).replace("{model}", model).replace("{prompt}", text)
         headers = {"Content-Type": "application/json", **dialect["headers"]}
-        return cls("POST", dialect["path"].replace("{model}", model), headers, body)
+        return cls("POST", stream.get("path", dialect["path"]).replace("{model}", model), headers, body)
 
     def filled(self, number: str, assertion: str = "") -> bytes:
         return self.body.replace("{number}", number).replace("{assertion}", assertion).encode()

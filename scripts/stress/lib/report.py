@@ -30,6 +30,8 @@ class Outcome:
     failures: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     memory: dict[str, dict[str, Any]] = field(default_factory=dict)
+    watched: dict[str, list[float]] = field(default_factory=dict)
+    """When the pieces of one stream came, in seconds, by whose stream it was."""
 
     def add(self, number: int, kind: str, figures: Figures, spent: ProcessorTime | None = None) -> str:
         """Keep one measurement; gives it as one line."""
@@ -48,8 +50,8 @@ class Outcome:
 
 
 def brief(figures: Figures) -> str:
-    shown = ("per_second", "failed", "p50_ms", "p95_ms", "p99_ms")
-    return "   ".join(f"{name} {figures[name]:,.10g}" for name in shown if figures.get(name) is not None)
+    shown = ("per_second", "failed", "mean_ms", "p50_ms", "p95_ms", "p99_ms")
+    return "   ".join(f"{name} {figures[name]:,.6g}" for name in shown if figures.get(name) is not None)
 
 
 # ---------------------------------------------------------------------------------------- what it ran on
@@ -117,7 +119,7 @@ def render_screen(report: dict[str, Any], outcome: Outcome) -> str:
     ]
     for kind, figures in outcome.medians.items():
         shown = brief(figures) if isinstance(figures, dict) else figures
-        lines.append(f"  {kind:23} {shown}")
+        lines.append(f"  {kind:31} {shown}")
     for name, entry in outcome.memory.items():
         drift = "too short to say" if entry["residual_drift"] is None else f"{entry['residual_drift']:+.2%}"
         lines.append(f"  memory of {name:13} {entry['last_bytes'] / 1e6:.1f} MB   residual drift {drift}")

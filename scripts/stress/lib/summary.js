@@ -1,7 +1,15 @@
 // The end of every scenario: one screen on standard output, and everything in a file for the runner.
 // SUMMARY names the file (default summary.json). Durations are in milliseconds.
 
-const SHOWN = ['exchange_duration', 'http_req_duration', 'exchange_failed', 'http_req_failed', 'iterations'];
+const SHOWN = [
+  'exchange_duration',
+  'first_event',
+  'after_first',
+  'http_req_duration',
+  'exchange_failed',
+  'http_req_failed',
+  'iterations',
+];
 const COUNTED = ['dpop_nonce_challenges', 'tokens_minted', 'dropped_iterations'];
 
 const milliseconds = (value) => (value === undefined ? '-' : value.toFixed(2));
@@ -9,7 +17,7 @@ const milliseconds = (value) => (value === undefined ? '-' : value.toFixed(2));
 function describe(metric) {
   const { values } = metric;
   if (metric.type === 'trend') {
-    const cuts = ['med', 'p(95)', 'p(99)', 'max'].map((name) => `${name} ${milliseconds(values[name])}`);
+    const cuts = ['avg', 'med', 'p(95)', 'p(99)', 'max'].map((name) => `${name} ${milliseconds(values[name])}`);
     return `${cuts.join('   ')} ms   of ${values.count}`;
   }
   if (metric.type === 'rate') {

@@ -39,6 +39,104 @@ def judge_hits(direct: Mapping[str, float], measured: Sequence[Mapping[str, floa
     return [f"a hit takes {time:.1f} ms, the call itself {saved:.1f} ms" for time in times if time >= saved]
 
 
+# ---------------------------------------------------------------------------------------- added latency
+
+
+@dataclass(frozen=True, slots=True)
+class AddedLines:
+    """The pass line of what the appliance adds, in milliseconds, and of the dialects against each other."""
+
+    mean_ms: float = 0.7
+    p99_ms: float = 2.0
+    after_first_ms: float = 0.3
+    """After a stream's first event nothing more is to be added; so much is what the machine's own noise may be."""
+    dialect_ratio: float = 0.95
+
+
+CUTS = ("mean_ms", "p50_ms", "p95_ms", "p99_ms")
+STREAM_PARTS = {"to the first event": "first_event_", "to the end": "", "after the first": "after_first_"}
+ENOUGH_FOR_P99 = 10_000
+
+
+def added(
+    ours: Sequence[Mapping[str, object]], reference: Sequence[Mapping[str, object]], part: str = ""
+) -> dict[str, float]:
+    """What ours takes more than the reference: medians of the differences within each round, in milliseconds.
+
+    `part` is the beginning of the figures' names: a stream has several.
+    """
+    differences: list[dict[str, float]] = []
+    for mine, other in zip(ours, reference, strict=True):
+        pairs = {cut: (mine.get(part + cut), other.get(part + cut)) for cut in CUTS}
+        differences.append(
+            {cut: a - b for cut, (a, b) in pairs.items() if isinstance(a, int | float) and isinstance(b, int | float)}
+        )
+    return medians(differences)
+
+
+def judge_added(what: str, found: Mapping[str, float], max_mean: float, max_p99: float | None) -> list[str]:
+    """What is wrong with what was added; nothing to be compared is wrong too."""
+    lines = {"mean_ms": max_mean} | ({} if max_p99 is None else {"p99_ms": max_p99})
+    failures = []
+    for name, line in lines.items():
+        value = found.get(name)
+        if value is None:
+            failures.append(f"{what}: nothing to compare, {name} is missing")
+        elif value > line:
+            failures.append(f"{what}: added {name.removesuffix('_ms')} {value:.2f} ms, wanted {line:g}")
+    return failures
+
+
+def rate_ratios(rates: Mapping[str, Sequence[float]], against: str) -> dict[str, float]:
+    """Each dialect's rate by that of one of them: the median of the rounds' ratios."""
+    others = {name: values for name, values in rates.items() if name != against}
+    return {
+        name: round(median(rate / base if base else 0.0 for rate, base in zip(values, rates[against], strict=True)), 4)
+        for name, values in others.items()
+    }
+
+
+def judge_ratios(ratios: Mapping[str, float], against: str, least: float) -> list[str]:
+    return [
+        f"{name} at {ratio:.3f} of the rate of {against}, wanted {least:g}"
+        for name, ratio in ratios.items()
+        if ratio < least
+    ]
+
+
+# ---------------------------------------------------------------------------------------- streams
+
+
+def cluster(times: Sequence[float], apart: float) -> list[float]:
+    """The beginnings of what came in one go: a time belongs to the one before it when it is less than `apart` later."""
+    starts = []
+    last = None
+    for time in times:
+        if last is None or time - last >= apart:
+            starts.append(time)
+        last = time
+    return starts
+
+
+def judge_arrivals(who: str, times: Sequence[float], chunks: int, latency: float) -> list[str]:
+    """What is wrong with a stream of so many chunks, each a latency after the one before. Seconds.
+
+    Neither sooner, which would be a stub that does not wait, nor all at once, which would be a buffer on the way.
+    """
+    come = cluster(times, latency / 2)
+    if len(come) != chunks:
+        return [f"{who} sends its {chunks} chunks in {len(come)} goes: it does not stream"]
+    early = [number for number, time in enumerate(come, 1) if time < number * (latency - 0.001)]
+    late = [number for number, time in enumerate(come, 1) if time > (number + 0.5) * latency + 0.05]
+    return [f"{who} sends chunk {number} too early" for number in early[:1]] + [
+        f"{who} sends chunk {number} after {come[number - 1]:.3f} s, {number * latency:g} s are due"
+        for number in late[:1]
+    ]
+
+
+# ---------------------------------------------------------------------------------------- memory
+
+
 def residual_drift(samples: Sequence[float]) -> float | None:
     """Growth that remains after warming up: the last quarter's median against the second's, as a share.
 
