@@ -13,6 +13,7 @@ import ssl
 from collections.abc import AsyncIterator, Mapping
 from ipaddress import ip_address
 from types import TracebackType
+from weakref import WeakSet
 
 import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
@@ -108,7 +109,7 @@ class PooledReply:
 class Sending:
     """One request under way. Leaving the context closes the connection unless the reply was read to its end."""
 
-    __slots__ = ("_body", "_headers", "_method", "_path", "_pool", "_response")
+    __slots__ = ("_body", "_closed", "_headers", "_method", "_path", "_pool", "_response")
 
     def __init__(self, pool: Pool, method: str, path: str, headers: list[tuple[str, str]], body: bytes) -> None:
         self._pool = pool
@@ -117,6 +118,7 @@ class Sending:
         self._headers = headers
         self._body = body
         self._response: aiohttp.ClientResponse | None = None
+        self._closed: asyncio.Future[None] | None = None
 
     async def __aenter__(self) -> PooledReply:
         try:
@@ -131,17 +133,43 @@ class Sending:
             raise UpstreamTimeout("The upstream did not answer in time.") from error
         except (aiohttp.ClientError, OSError, ValueError) as error:
             raise DispatchError("The upstream broke off the exchange.") from error
+        self._watch(self._response)
         return PooledReply(self._response)
+
+    def _watch(self, response: aiohttp.ClientResponse) -> None:
+        """See to it that who reads the body hears of the connection's end. The library closes the connection when what
+        comes cannot be parsed, stops its clock, and tells nobody: the reader would wait for `total`."""
+        if response.connection is None or response.connection.protocol is None:
+            return  # the body is here already
+        self._closed = response.connection.protocol.closed
+        if self._closed is None:
+            self._end(None)
+        else:
+            self._pool.hear_out(self._closed)
+            self._closed.add_done_callback(self._end)
+
+    def _end(self, closed: asyncio.Future[None] | None) -> None:
+        if self._response is not None:
+            content = self._response.content
+            if not content.is_eof() and content.exception() is None:
+                content.set_exception(aiohttp.ClientPayloadError("The connection ended before the body."))
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if self._closed is not None:
+            self._closed.remove_done_callback(self._end)
         if self._response is not None:
             self._response.close()  # hands a connection that was read to its end back to the pool
 
 
 def _forbidden() -> DispatchError:
     return DispatchError("The upstream's address is not allowed.", code="upstream_forbidden_address")
+
+
+def _take(closed: asyncio.Future[None]) -> None:
+    if not closed.cancelled():
+        closed.exception()
 
 
 class Pool:
@@ -161,10 +189,17 @@ class Pool:
         host = f"[{target.host}]" if ":" in target.host else target.host
         self._base = f"{target.scheme}://{host}:{target.port}{target.path}"
         self._urls: dict[str, URL] = {}
+        self._heard: WeakSet[asyncio.Future[None]] = WeakSet()
         self._session: aiohttp.ClientSession | None = None
 
     def send(self, method: str, path: str, headers: list[tuple[str, str]], body: bytes) -> Sending:
         return Sending(self, method, path, headers, body)
+
+    def hear_out(self, closed: asyncio.Future[None]) -> None:
+        """A connection may also end with an error when nobody uses it: then that is nobody's failure."""
+        if closed not in self._heard:
+            self._heard.add(closed)
+            closed.add_done_callback(_take)
 
     async def request(
         self, method: str, path: str, headers: list[tuple[str, str]], body: bytes

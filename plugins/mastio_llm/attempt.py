@@ -45,6 +45,9 @@ EVENTS = b"text/event-stream"
 TRANSIENT = frozenset({"upstream_error", "upstream_unreachable"})
 """What may be over by the next try, before there is a reply. A timeout took its time already."""
 
+OF_ERRORS = frozenset({"error", "type", "request_id", "id", "code", "message", "status", "user_id"})
+"""Members of a body that is an error and nothing else, whatever its status says."""
+
 PASSED_ON = frozenset({400, 404, 409, 413, 415, 422, 429})
 """Upstream statuses that are about the caller's request, so the caller gets them as they are."""
 
@@ -174,6 +177,8 @@ async def _reply(upstream: UpstreamReply, way: Way, credential: Credential, reco
         raise DispatchError("The provider sent an encoding that it was not asked for.")
     headers = reply_headers(upstream, way.choice)
     if splitter := _splitter(headers, way):
+        if way.asked.form == "whole":
+            raise DispatchError("The provider streamed an answer that was to be whole.")
         return await _begin(upstream, splitter, headers, way, credential, recorded)
     if way.translation is not None and way.form != "whole":
         raise DispatchError("The provider did not stream its answer.")
@@ -182,11 +187,13 @@ async def _reply(upstream: UpstreamReply, way: Way, credential: Credential, reco
         document = orjson.loads(body)
     except orjson.JSONDecodeError as error:
         raise DispatchError("The provider's reply is not valid JSON.") from error
+    if not isinstance(document, dict):
+        raise DispatchError("The provider's reply is not one of its API.")
+    if document.get("error") and document.keys() <= OF_ERRORS:
+        raise DispatchError("The provider answered with an error.")
     usage = way.upstream.usage(document)
     recorded.meter.usage = used = way.count_used(usage, len(recorded.message.raw), len(body))
     if way.translation is not None:
-        if not isinstance(document, dict):
-            raise DispatchError("The provider's reply is not one of its API.")
         asked = orjson.loads(recorded.message.raw)
         headers, body = declare(headers, JSON), orjson.dumps(way.translation.reply(document, asked, int(time.time())))
     return Reply(200, headers + usage_headers(used if usage else None), body)

@@ -45,6 +45,8 @@ class ArraySplitter(Reading):
             if sign == b'"':
                 self._in_string = not self._in_string
             elif sign in b"[{":
+                if self._depth == 0 and sign != b"[":
+                    raise BrokenOff
                 self._depth += 1
                 if self._depth == 2:
                     self._begin = match.start()

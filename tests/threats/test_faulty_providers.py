@@ -1,0 +1,262 @@
+"""A provider that refuses, resets, hangs, lies, trickles or floods: a stated answer in the caller's dialect, exactly
+one outcome, other providers unaffected, no connection left, and the next call works. Every dialect, plain and streamed.
+"""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from mastio.client import Identity
+from mastio.errors import CODES
+from providers import KEY
+from threats.attempts import BODY, CHAT, Answer, verify_error
+from threats.faulty import FAULTS, MIB, ODD_EVENTS, REDIRECTS, Faulty, Right, Step, last_event, says
+from world import Appliance, Stub, free_port, wait_until
+
+KINDS = ("openai", "anthropic", "gemini")
+TIMEOUTS = {"connect": 1, "first": 0.9, "read": 1.3, "total": 2.4}
+FLOODED = 64 * MIB
+HELLO = {"messages": [{"role": "user", "content": "hello"}], "max_tokens": 9}
+CONTENTS = {"contents": [{"parts": [{"text": "hello"}]}]}
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A faulty provider of each kind, and who calls it."""
+
+    appliance: Appliance
+    client: httpx.Client
+    other: httpx.Client
+    stub: Stub
+    faulty: dict[str, Faulty]
+
+    def call(self, kind: str, stream: bool, name: str = "") -> httpx.Response:
+        model = f"{name or f'faulty-{kind}'}/m"
+        if kind == "gemini":
+            verb = "streamGenerateContent?alt=sse" if stream else "generateContent"
+            return self.client.post(f"/v1beta/models/{model}:{verb}", json=CONTENTS)
+        path = CHAT if kind == "openai" else "/v1/messages"
+        return self.client.post(path, json={"model": model, **HELLO, "stream": stream})
+
+    def outcome(self, reply: httpx.Response) -> dict[str, Any]:
+        """The outcome of the one pair of entries."""
+        entries = self.appliance.entries_of(reply.headers["x-request-id"])
+        assert [entry["phase"] for entry in entries] == ["intent", "outcome"], entries
+        outcome: dict[str, Any] = entries[1]["outcome"]
+        return outcome
+
+    def verify(self, reply: httpx.Response, expected: str, right: Right) -> None:
+        """The caller was told what it must be told, and the log too."""
+        code = expected.removeprefix("late ")
+        if expected == "ok":
+            assert reply.status_code == 200 and self.outcome(reply) == {"status": "ok"}, reply.text[:300]
+            return
+        assert self.outcome(reply) == {"status": "failed", "code": code}, (reply.status_code, reply.text[:300])
+        if expected == code:
+            assert reply.status_code == CODES[code].status
+            assert verify_error(Answer.of(reply), reply.request.url.path) == code
+        else:
+            assert reply.status_code == 200 and reply.content.startswith(right.first)
+            said = last_event(reply.content)["error"]
+            assert code in (said["code"] if right.kind == "openai" else said["message"]), said
+        assert KEY not in reply.text
+
+    def twin(self, kind: str, stream: bool) -> None:
+        self.faulty[kind].fault = None
+        reply = self.call(kind, stream)
+        assert reply.status_code == 200 and reply.content == Right(kind, stream).body
+        assert self.outcome(reply) == {"status": "ok"}
+
+
+def describe(scene_name: str, kind: str, port: int, **timeouts: float) -> dict[str, Any]:
+    version = "v1beta" if kind == "gemini" else "v1"
+    return {"name": scene_name, "kind": kind, "base_url": f"http://127.0.0.1:{port}/{version}", "api_key": KEY,
+            "allow_addresses": ["127.0.0.1/32"], "timeouts": timeouts or TIMEOUTS}  # fmt: skip
+
+
+@contextmanager
+def described(appliance: Appliance, **body: Any) -> Iterator[None]:
+    with appliance.admin() as admin:
+        assert admin.post("/v1/admin/providers", json=body).status_code == 201
+        yield
+        assert admin.delete(f"/v1/admin/providers/{body['name']}").status_code == 204
+
+
+@pytest.fixture(scope="module")
+def scene(appliance: Appliance, agent: Identity, stub: Stub) -> Iterator[Scene]:
+    faulty = {kind: Faulty(kind) for kind in KINDS}
+    with appliance.admin() as admin:
+        for kind, provider in faulty.items():
+            body = describe(f"faulty-{kind}", kind, provider.port)
+            assert admin.post("/v1/admin/providers", json=body).status_code == 201
+        with appliance.by_certificate(agent) as client, appliance.by_certificate(agent) as other:
+            yield Scene(appliance, client, other, stub, faulty)
+        for kind, provider in faulty.items():
+            assert admin.delete(f"/v1/admin/providers/faulty-{kind}").status_code == 204
+            provider.close()
+
+
+# --- what is left ----------------------------------------------------------------------------------------------------
+
+
+def descriptors(appliance: Appliance) -> dict[str, str]:
+    """What the worker has open, by descriptor, without the edge's own connections to it."""
+    found = {}
+    for file in Path(f"/proc/{appliance.pid('worker-0')}/fd").iterdir():
+        try:
+            found[file.name] = str(file.readlink())
+        except FileNotFoundError:
+            continue
+    return found
+
+
+def tcp_sockets(appliance: Appliance, port: int) -> int:
+    """The worker's open TCP sockets to this port, also those that the other side has closed."""
+    mine = {name[8:-1] for name in descriptors(appliance).values() if name.startswith("socket:[")}
+    lines = Path(f"/proc/{appliance.pid('worker-0')}/net/tcp").read_text().splitlines()[1:]
+    return sum(1 for line in lines if line.split()[2].endswith(f":{port:04X}") and line.split()[9] in mine)
+
+
+def rss(appliance: Appliance) -> int:
+    return int(Path(f"/proc/{appliance.pid('worker-0')}/statm").read_text().split()[1]) * 4096
+
+
+def verify_nothing_is_left(scene: Scene, provider: Faulty) -> None:
+    wait_until(lambda: provider.open == 0, 5, "the provider's connections ended")
+    wait_until(lambda: tcp_sockets(scene.appliance, provider.port) == 0, 2, "the worker's descriptors are closed")
+
+
+def watch(scene: Scene, pool: ThreadPoolExecutor, kind: str, stream: bool, name: str = "") -> httpx.Response:
+    """The reply of the faulty one, while another provider is asked all the time: each answer within a second."""
+    waiting: Future[httpx.Response] = pool.submit(scene.call, kind, stream, name)
+    while True:
+        started = time.monotonic()
+        assert scene.other.post(CHAT, json=BODY).status_code == 200
+        assert time.monotonic() - started < 1
+        if waiting.done():
+            return waiting.result()
+        time.sleep(0.1)
+
+
+@pytest.fixture(scope="module")
+def pool() -> Iterator[ThreadPoolExecutor]:
+    with ThreadPoolExecutor(4) as threads:
+        yield threads
+
+
+# --- the faults ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["plain", "stream"])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", FAULTS)
+def test_each_fault(scene: Scene, pool: ThreadPoolExecutor, name: str, kind: str, stream: bool) -> None:
+    fault, provider, right = FAULTS[name], scene.faulty[kind], Right(kind, stream)
+    memory, started = rss(scene.appliance), time.monotonic()
+    provider.fault, provider.reads = fault.act, fault.reads
+    reply = watch(scene, pool, kind, stream)
+    assert time.monotonic() - started < 6
+    assert rss(scene.appliance) < memory + FLOODED
+    scene.verify(reply, fault.expected(stream), right)
+    verify_nothing_is_left(scene, provider)
+    scene.twin(kind, stream)
+    verify_nothing_is_left(scene, provider)
+
+
+@contextmanager
+def nobody(how: str) -> Iterator[int]:
+    """A port where nobody answers: `refuses`, or lets nobody in because its queue is full."""
+    if how == "refuses":
+        yield free_port()
+        return
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as full:
+        port: int = full.getsockname()[1]
+        waiting = [socket.socket() for _ in range(4)]
+        for one in waiting:
+            one.setblocking(False)
+            one.connect_ex(("127.0.0.1", port))
+        yield port
+        for one in waiting:
+            one.close()
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["plain", "stream"])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("how", ["refuses", "full"])
+def test_nobody_at_home(scene: Scene, pool: ThreadPoolExecutor, how: str, kind: str, stream: bool) -> None:
+    code = "upstream_unreachable" if how == "refuses" else "upstream_timeout"
+    with nobody(how) as port, described(scene.appliance, **describe("nobody", kind, port, connect=1)):
+        started = time.monotonic()
+        reply = watch(scene, pool, kind, stream, "nobody")
+        assert time.monotonic() - started < 4
+        scene.verify(reply, code, Right(kind, stream))
+        wait_until(lambda: tcp_sockets(scene.appliance, port) == 0, 2, "the worker's descriptors are closed")
+
+
+def redirect(to: str, status: str) -> Callable[[Right], Iterator[Step]]:
+    headers = (f"location: {to}".encode(), b"content-length: 0")
+    return says(lambda right: right.head(*headers, status=status.encode()))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("status", REDIRECTS)
+def test_no_redirect_is_followed(scene: Scene, status: str, kind: str) -> None:
+    """Wherever it leads: here to another provider, which would answer."""
+    inner = f"{scene.stub.url}/chat/completions"
+    for to in (inner, "http://169.254.169.254/latest/", "file:///etc/passwd", "/v1/models"):
+        scene.faulty[kind].fault = redirect(to, status)
+        reply = scene.call(kind, stream=False)
+        scene.verify(reply, "upstream_error", Right(kind, False))
+        assert to not in reply.text and "location" not in reply.headers
+        assert reply.headers["x-request-id"] not in {line.get("request_id") for line in scene.stub.journal()}
+    scene.twin(kind, stream=False)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", ODD_EVENTS)
+def test_odd_events_are_the_providers(scene: Scene, name: str, kind: str) -> None:
+    """Where nothing is translated every byte comes through, and what they say of usage harms nobody."""
+    right = Right(kind, stream=True)
+    said = right.first + ODD_EVENTS[name] + right.body.removeprefix(right.first)
+    scene.faulty[kind].fault = says(lambda right: right.whole(said))
+    reply = scene.call(kind, stream=True)
+    assert (reply.status_code, reply.content) == (200, said)
+    assert scene.outcome(reply) == {"status": "ok"}
+    usage = scene.appliance.entries_of(reply.headers["x-request-id"])[1]["usage"]
+    assert all(isinstance(count, int) and 0 <= count < 2**53 for count in usage.values()), usage
+    scene.twin(kind, stream=True)
+
+
+ODD_USAGE: dict[str, bytes] = {
+    "text": b'"x"', "null": b"null", "list": b"[1]", "negative": b'{"A":-1,"B":-2}', "float": b'{"A":1.5,"B":1e300}',
+    "huge": b'{"A":%d,"B":1}' % 10**30, "true": b'{"A":true,"B":"2"}', "nested": b'{"A":{"A":1},"B":[]}',
+}  # fmt: skip
+COUNTS = {
+    "openai": ("usage", "prompt_tokens", "completion_tokens"),
+    "anthropic": ("usage", "input_tokens", "output_tokens"),
+    "gemini": ("usageMetadata", "promptTokenCount", "candidatesTokenCount"),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", ODD_USAGE)
+def test_odd_counts_are_not_believed(scene: Scene, name: str, kind: str) -> None:
+    member, read, wrote = (text.encode() for text in COUNTS[kind])
+    counts = ODD_USAGE[name].replace(b"A", read).replace(b"B", wrote)
+    body = b'{"id":"c","choices":[],"content":[],"candidates":[],"' + member + b'":' + counts + b"}"
+    scene.faulty[kind].fault = says(lambda right: right.whole(body))
+    reply = scene.call(kind, stream=False)
+    assert (reply.status_code, reply.content) == (200, body)
+    usage = scene.appliance.entries_of(reply.headers["x-request-id"])[1]["usage"]
+    assert all(isinstance(count, int) and 0 <= count < 2**53 for count in usage.values()), usage
+    scene.twin(kind, stream=False)
