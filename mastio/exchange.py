@@ -367,20 +367,38 @@ class Reserved:
     settle: tuple[Settle, ...]
 
 
+MOST_USED = 2**53 - 1
+"""No use counts for more, whatever anybody says of it: beyond it readers of JSON do not agree on numbers."""
+
+
 class Meter:
     """What one exchange has used so far. Dispatch keeps it true at every moment, since each may be the last one:
-    by setting `usage`, or by saying with `follow` how it is found out.
+    by setting `usage`, or by saying with `follow` how it is found out. Who tries again calls `begin` before.
     """
 
-    __slots__ = ("_read", "_usage")
+    __slots__ = ("_before", "_read", "_usage")
 
     def __init__(self) -> None:
+        self._before: dict[str, int] | None = None
         self._usage: dict[str, int] | None = None
         self._read: Callable[[], dict[str, int] | None] | None = None
 
+    def begin(self) -> None:
+        """Another try begins: what those before it used stays."""
+        self._before, self._usage, self._read = self.usage, None, None
+
+    @property
+    def latest(self) -> dict[str, int] | None:
+        """What the last try used so far."""
+        return self._usage if self._read is None else self._read()
+
     @property
     def usage(self) -> dict[str, int] | None:
-        return self._usage if self._read is None else self._read()
+        """What all tries together used so far. To set it is to set what the last one did."""
+        before, latest = self._before, self.latest
+        if before is None or latest is None:
+            return latest if before is None else before
+        return {name: min(before.get(name, 0) + latest.get(name, 0), MOST_USED) for name in {**before, **latest}}
 
     @usage.setter
     def usage(self, usage: dict[str, int] | None) -> None:

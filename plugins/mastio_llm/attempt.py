@@ -21,9 +21,9 @@ from functools import partial
 import orjson
 
 from mastio.errors import DispatchError, MastioError, UpstreamTimeout
-from mastio.exchange import Recorded, Reply, RequestHead, Window
+from mastio.exchange import MOST_USED, Recorded, Reply, RequestHead, Window
 from mastio.services import Upstream, UpstreamReply
-from mastio.strictjson import replace_member
+from mastio.strictjson import JsonError, parse, replace_member
 from mastio_llm.counting import bound_output, complete, estimate
 from mastio_llm.credentials import Credential
 from mastio_llm.dialects import SPEAKERS
@@ -105,30 +105,38 @@ class Way:
 
     def cost(self, usage: Usage) -> Usage:
         """`usage` with what it cost, where that is known."""
-        return usage if self.price is None else {**usage, "cost_nano_usd": self.price.nano_usd(usage)}
+        if self.price is None:
+            return usage
+        return {**usage, "cost_nano_usd": min(self.price.nano_usd(usage), MOST_USED)}
 
     def count_used(self, usage: Usage | None, read: int, written: int) -> Usage | None:
         """What was used by this call, of which `usage` is the provider's own count, in bytes of text otherwise."""
         if self.operation.free:
             return None
+        if self.asked.detached and "output_tokens" not in (usage or {}):
+            return self.count_unseen(read)
         if not self.asked.writes:
             usage, written = {"output_tokens": 0, **(usage or {})}, 0
         return self.cost(complete(usage, read, written))
 
     def count_unseen(self, read: int) -> Usage | None:
-        """What a call used that its caller left before anything came: nobody knows, so all that it may have."""
+        """What a call used that its caller left before anything came, or that goes on without one: nobody knows, so
+        all that it may have."""
         if self.operation.free:
             return None
-        written = bound_output(self.asked, self.price) if self.asked.form == "whole" else 0
+        goes_on = self.asked.detached or self.asked.form == "whole"
+        written = bound_output(self.asked, self.price) if goes_on else 0
         return self.cost({"input_tokens": estimate(read), "output_tokens": written, "estimated": 1})
 
 
 async def attempt(way: Way, pool: Upstream, credential: Credential, recorded: Recorded) -> Reply:
     """Call the provider once, as whom `credential` proves. The exchange's meter is true at every moment.
 
-    Raises `DispatchError`; then nothing was used, as far as anybody will say.
+    Raises `DispatchError`; then what the provider itself counted was used, and nothing as far as anybody will say
+    where it did not.
     """
     raw = recorded.message.raw
+    recorded.meter.begin()
     body = way.encode_request(raw, recorded.head)
     headers = request_headers(recorded.head, way.choice)
     headers += await credential.headers("POST", way.address, headers, body)
@@ -144,7 +152,8 @@ async def attempt(way: Way, pool: Upstream, credential: Credential, recorded: Re
         reply = await _reply(upstream, way, credential, recorded)
         is_stream = not isinstance(reply.body, bytes)
     except DispatchError:
-        recorded.meter.usage = None
+        used = recorded.meter.latest
+        recorded.meter.usage = None if used is None or "estimated" in used else used
         raise
     finally:
         if not is_stream:  # whatever happened: the upstream must not go on working for nobody
@@ -183,9 +192,9 @@ async def _reply(upstream: UpstreamReply, way: Way, credential: Credential, reco
     if way.translation is not None and way.form != "whole":
         raise DispatchError("The provider did not stream its answer.")
     body = await upstream.read(MAX_REPLY)
-    try:
-        document = orjson.loads(body)
-    except orjson.JSONDecodeError as error:
+    try:  # what is passed on as it is need be no more than JSON
+        document = orjson.loads(body) if way.translation is None else parse(body)
+    except (orjson.JSONDecodeError, JsonError) as error:
         raise DispatchError("The provider's reply is not valid JSON.") from error
     if not isinstance(document, dict):
         raise DispatchError("The provider's reply is not one of its API.")

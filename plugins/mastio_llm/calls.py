@@ -22,7 +22,7 @@ from mastio_llm.attempt import Transient, Way, attempt
 from mastio_llm.breaker import Health
 from mastio_llm.counting import bound_call
 from mastio_llm.dialects import OPERATIONS, SPEAKERS
-from mastio_llm.dialects.operation import Asked
+from mastio_llm.dialects.operation import Asked, verify_plain
 from mastio_llm.links import verify_links
 from mastio_llm.passing import parse_retry_after, passed_on, read_query, verify_json_type
 from mastio_llm.prices import Prices
@@ -104,6 +104,8 @@ class Calls:
         way = Way(operation, asked, choice, price, read_query(head.query, carried), translation)
         if speaker.adaptation is not None and way.upstream.kind not in speaker.adaptation.addresses:
             raise BadRequest("This model's provider has nothing like what was called.", code="not_translatable")
+        if speaker.adaptation is not None or not way.upstream.in_body:
+            verify_plain(choice.model)
         return way
 
     def _describe(

@@ -29,11 +29,11 @@ from mastio_llm.dialects.operation import (
     tokens,
     verify_counts,
     verify_model,
+    verify_plain,
 )
 
 LIMIT = ("maxOutputTokens", "max_output_tokens")
 ANSWERS = ("candidateCount", "candidate_count")
-_PLAIN_MODEL = re.compile(r"(?!\.)[A-Za-z0-9._@+:~-]+(?:/(?!\.)[A-Za-z0-9._@+:~-]+)*")
 _ALT = re.compile(rb"(?:^|&)(?:alt|\$alt|%24alt)=([^&]*)")
 
 
@@ -57,8 +57,7 @@ def _verify_alt(query: bytes, known: tuple[bytes, ...]) -> bytes:
 
 def _find(params: Mapping[str, str], document: dict[str, Any], form: Form) -> Asked:
     model = verify_model(params["model"])
-    if not _PLAIN_MODEL.fullmatch(model):
-        raise BadRequest("The model's name in the path is not a plain one.", code="model_not_found")
+    verify_plain(model)
     if "model" in document:
         raise BadRequest("The model is named in the path, not in the body.", code="invalid_body")
     if not isinstance(document.get("contents"), list | dict):
@@ -176,9 +175,18 @@ def _verb(verb: str) -> Callable[[str, Form], str]:
 
 
 COUNT = Operation(
-    "llm.count_tokens", "gemini", find_content, _verb("countTokens"), read_usage, break_content, free=True
+    "llm.count_tokens",
+    "gemini",
+    find_content,
+    _verb("countTokens"),
+    read_usage,
+    break_content,
+    in_body=False,
+    free=True,
 )
-EMBED = Operation("llm.embeddings", "gemini", find_content, _verb("batchEmbedContents"), read_usage, break_content)
+EMBED = Operation(
+    "llm.embeddings", "gemini", find_content, _verb("batchEmbedContents"), read_usage, break_content, in_body=False
+)
 """What translations ask of providers; callers have no route to them."""
 
 SPEAKER = Speaker(

@@ -53,8 +53,16 @@ def find_chat(params: Mapping[str, str], query: bytes, document: dict[str, Any])
 
 def find_responses(params: Mapping[str, str], query: bytes, document: dict[str, Any]) -> Asked:
     verify_counts(document, ("max_output_tokens", "max_tool_calls"))
-    settled = is_settled(document, document.get("tools"), OWN_TOOLS) and not document.get("background")
-    return Asked(read_model(document), read_form(document), document.get("max_output_tokens"), has_one_answer=settled)
+    detached = bool(document.get("background"))
+    # a conversation has grown by the next time, and a prompt that is kept may have changed
+    depends = detached or bool(document.get("conversation") or document.get("prompt"))
+    return Asked(
+        read_model(document),
+        read_form(document),
+        document.get("max_output_tokens"),
+        has_one_answer=is_settled(document, document.get("tools"), OWN_TOOLS) and not depends,
+        detached=detached,
+    )
 
 
 def find_plain(params: Mapping[str, str], query: bytes, document: dict[str, Any]) -> Asked:
@@ -88,7 +96,9 @@ def read_usage(document: Any) -> Usage | None:
 
 
 def read_response_usage(document: Any) -> Usage | None:
-    """`usage` of a response."""
+    """`usage` of a response; of one that is still being written there is none yet."""
+    if isinstance(document, dict) and document.get("status") in ("queued", "in_progress"):
+        return None
     usage = member(document, "usage")
     return tally(
         input_tokens=tokens(usage.get("input_tokens")),

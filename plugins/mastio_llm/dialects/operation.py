@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, Protocol
 
 from mastio.errors import BadRequest, MastioError
-from mastio.exchange import Dialect, RequestHead
+from mastio.exchange import MOST_USED, Dialect, RequestHead
 
 Usage = dict[str, int]
 """`input_tokens` and `output_tokens` are all that were read and written; `cached_tokens` and `cache_write_tokens` say
@@ -22,6 +22,8 @@ Form = Literal["whole", "events", "array"]
 """How an answer comes: as one body, as server-sent events, as a JSON array that grows."""
 
 MAX_MODEL = 256
+_PLAIN_MODEL = re.compile(r"(?!\.)[A-Za-z0-9._@+:~-]+(?:/(?!\.)[A-Za-z0-9._@+:~-]+)*")
+
 MAX_COUNT = 10_000_000
 """Beyond what any model writes or any call asks for: a number beyond it is a mistake, or worse."""
 
@@ -30,7 +32,8 @@ class Asked(NamedTuple):
     """What one request asks for. `model` as the caller spelt it.
 
     `limit`: the tokens that each of `answers` may have, None where the caller does not say; `writes` is False where
-    nothing is written at all. `has_one_answer`: asking again is meant to give the same.
+    nothing is written at all. `has_one_answer`: asking again is meant to give the same. `detached`: the provider goes
+    on writing when nobody listens any more.
     """
 
     model: str
@@ -39,6 +42,7 @@ class Asked(NamedTuple):
     answers: int = 1
     writes: bool = True
     has_one_answer: bool = False
+    detached: bool = False
 
 
 class Sight(NamedTuple):
@@ -161,6 +165,12 @@ def verify_model(model: object) -> str:
     return model
 
 
+def verify_plain(model: str) -> None:
+    """For who has the model in the path, where a name must not lead elsewhere. Raises `BadRequest`."""
+    if not _PLAIN_MODEL.fullmatch(model):
+        raise BadRequest("The model's name is not one that a path may have.", code="model_not_found")
+
+
 def read_form(document: Mapping[str, Any]) -> Form:
     stream = document.get("stream")
     if not isinstance(stream, bool | None):
@@ -196,7 +206,7 @@ def tokens(value: object) -> int | None:
 def tally(**counts: int | None) -> Usage | None:
     """What is known of these; None where nothing is."""
     known = {
-        name: count
+        name: min(count, MOST_USED)
         for name, count in counts.items()
         if count is not None and (count or name in ("input_tokens", "output_tokens"))
     }

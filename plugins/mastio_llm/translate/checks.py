@@ -14,6 +14,7 @@ from typing import Any
 import orjson
 
 from mastio.errors import BadRequest, DispatchError
+from mastio.strictjson import JsonError, parse
 
 _ID = re.compile(r"[A-Za-z0-9_-]+")
 
@@ -158,10 +159,13 @@ def find_message(document: object) -> str:
 
 
 def load_object(json: str) -> dict[str, Any] | None:
-    """An object of its JSON text, which may be empty for an empty one; None for anything else."""
+    """An object of its JSON text, which may be empty for an empty one; None for anything else.
+
+    The text is judged as a body is: what it nests is nested once more where it is written as an object.
+    """
     try:
-        value = orjson.loads(json or "{}")
-    except orjson.JSONDecodeError:
+        value = parse((json or "{}").encode())
+    except JsonError:
         return None
     return value if isinstance(value, dict) else None
 

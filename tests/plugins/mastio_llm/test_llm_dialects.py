@@ -169,3 +169,20 @@ CLAUDE = ProviderRow("claude", "anthropic", "https://b.example", aliases={"fast"
 )  # fmt: skip
 def test_a_name_that_several_have_goes_to_who_speaks_the_dialect(model: str, dialect: Any, target: str) -> None:
     assert resolve(model, {"heavy": OPENAI, "claude": CLAUDE}, dialect)[0].target == target
+
+
+@pytest.mark.parametrize(
+    ("more", "one"),
+    [
+        ({}, True),
+        ({"temperature": 1}, False),
+        ({"tools": [{"type": "function", "name": "f"}]}, True),
+        ({"tools": [{"type": "web_search"}]}, False),
+        ({"conversation": "conv_1"}, False),
+        ({"prompt": {"id": "pmpt_1"}}, False),
+        ({"background": True}, False),
+    ],
+)
+def test_which_responses_have_one_answer(more: dict[str, Any], one: bool) -> None:
+    asked = OPERATIONS["/v1/responses"].find({}, b"", {"model": "m", "input": "hi", "temperature": 0, **more})
+    assert asked.has_one_answer is one

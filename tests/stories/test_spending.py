@@ -1,0 +1,180 @@
+"""What a call costs is counted, whatever providers say of it, and whatever callers ask for so that it is not."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from mastio.client import Identity
+from providers import Provider, Script, run_provider
+from world import Appliance, open_appliance
+
+CHAT = "/v1/chat/completions"
+HELLO = [{"role": "user", "content": "hi"}]
+SETTINGS = """
+[llm]
+retries = 0
+
+[llm.fallbacks]
+"oa/chain" = ["claude/m", "oa/last"]
+
+[[llm.prices]]
+models = "*/dear"
+input = "1000000"
+output = "1000000"
+"""
+
+
+@pytest.fixture(scope="module")
+def world() -> Iterator[tuple[Appliance, Identity]]:
+    with open_appliance(stub=None, more=SETTINGS) as (appliance, _):
+        yield appliance, appliance.enroll("spender")
+
+
+@pytest.fixture(scope="module")
+def providers(world: tuple[Appliance, Identity]) -> Iterator[dict[str, Provider]]:
+    appliance, _ = world
+    with (
+        run_provider(appliance, "openai", "oa") as oa,
+        run_provider(appliance, "anthropic", "claude") as claude,
+        run_provider(appliance, "gemini", "gem") as gem,
+    ):
+        yield {"oa": oa, "claude": claude, "gem": gem}
+
+
+@pytest.fixture(autouse=True)
+def quiet(providers: dict[str, Provider]) -> None:
+    for provider in providers.values():
+        provider.script, provider.next = Script(), []
+        provider.asked.clear()
+
+
+@pytest.fixture
+def post(world: tuple[Appliance, Identity]) -> Iterator[Any]:
+    appliance, identity = world
+    with appliance.by_certificate(identity) as client:
+
+        def ask(path: str, body: dict[str, Any]) -> httpx.Response:
+            return client.post(path, json=body)
+
+        yield ask
+
+
+def chat(model: str, **more: Any) -> dict[str, Any]:
+    return {"model": model, "messages": HELLO, **more}
+
+
+def outcome(world: tuple[Appliance, Identity], reply: httpx.Response) -> dict[str, Any]:
+    intent, end = world[0].entries_of(reply.headers["x-request-id"])
+    assert (intent["phase"], end["phase"]) == ("intent", "outcome")
+    return dict(end)
+
+
+@pytest.mark.parametrize("count", [2**53 - 1, 10**12])
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_count_beyond_belief_is_still_an_outcome(
+    world: Any, providers: dict[str, Provider], post: Any, stream: bool, count: int
+) -> None:
+    """The log keeps whole numbers that every reader of JSON keeps too."""
+    usage = {"usage": {"prompt_tokens": count, "completion_tokens": count}, "choices": []}
+    said = json.dumps(usage).encode()
+    events = Script(content_type="text/event-stream", pieces=[b"data: %b\n\ndata: [DONE]\n\n" % said])
+    providers["oa"].script = events if stream else Script(pieces=[said])
+    reply = post(CHAT, chat("oa/dear", stream=stream))
+    assert reply.status_code == 200, reply.text
+    end = outcome(world, reply)
+    assert end["outcome"]["status"] == "ok" and end["usage"]["cost_nano_usd"] > 10**15
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_what_an_answer_used_that_cannot_be_translated_is_counted(
+    world: Any, providers: dict[str, Provider], post: Any, stream: bool
+) -> None:
+    usage = {"input_tokens": 70, "output_tokens": 30}
+    block = {"type": "unheard_of"}
+    whole = {"id": "m", "model": "m", "content": [block], "stop_reason": "end_turn", "usage": usage}
+    events = [
+        {"type": "message_start", "message": {"id": "m", "model": "m", "usage": usage}},
+        {"type": "content_block_start", "index": 0, "content_block": block},
+    ]
+    pieces = [b"".join(b"event: %b\ndata: %b\n\n" % (e["type"].encode(), json.dumps(e).encode()) for e in events)]
+    streamed = Script(content_type="text/event-stream", pieces=pieces)
+    providers["claude"].script = streamed if stream else Script(pieces=[json.dumps(whole).encode()])
+    reply = post(CHAT, chat("claude/m", stream=stream))
+    assert reply.status_code == 502
+    used = outcome(world, reply)["usage"]
+    assert used is not None and (used["input_tokens"], used["output_tokens"]) == (70, 30)
+
+
+def test_what_a_failed_try_used_counts_beside_the_answer(world: Any, providers: dict[str, Provider], post: Any) -> None:
+    usage = {"input_tokens": 70, "output_tokens": 30}
+    block = {"id": "m", "model": "m", "content": [{"type": "unheard_of"}], "stop_reason": "end_turn", "usage": usage}
+    providers["oa"].next = [Script(500)]
+    providers["oa"].script = Script(pieces=[b'{"choices":[],"usage":{"prompt_tokens":5,"completion_tokens":2}}'])
+    providers["claude"].script = Script(pieces=[json.dumps(block).encode()])
+    reply = post(CHAT, chat("oa/chain"))
+    assert (reply.status_code, reply.headers["x-model"]) == (200, "last"), reply.text
+    used = outcome(world, reply)["usage"]
+    assert (used["input_tokens"], used["output_tokens"]) == (75, 32)
+    assert reply.headers["x-tokens-input"] == "5"  # those of the answer
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_response_that_goes_on_behind_our_back_counts_as_all_that_it_may_write(
+    world: Any, providers: dict[str, Provider], post: Any, stream: bool
+) -> None:
+    queued = json.dumps({"id": "r", "status": "queued", "usage": None}).encode()
+    event = b"event: response.queued\ndata: {}\n\n"
+    cut = Script(content_type="text/event-stream", pieces=[event], cut=True)
+    providers["oa"].script = cut if stream else Script(pieces=[queued])
+    body = {"model": "oa/m", "input": "hi", "background": True, "max_output_tokens": 5000, "stream": stream}
+    reply = post("/v1/responses", body)
+    assert reply.status_code == 200
+    assert outcome(world, reply)["usage"]["output_tokens"] == 5000
+    done = {"id": "r", "status": "completed", "usage": {"input_tokens": 3, "output_tokens": 4}}
+    providers["oa"].script = Script(pieces=[json.dumps(done).encode()])
+    reply = post("/v1/responses", {**body, "stream": False})
+    assert outcome(world, reply)["usage"] == {"input_tokens": 3, "output_tokens": 4}
+
+
+ARGUMENTS = '{"a":' * 300 + "1" + "}" * 300
+
+
+def test_arguments_without_end_are_nobodys_failure_but_whose_they_are(
+    providers: dict[str, Provider], post: Any
+) -> None:
+    call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": ARGUMENTS}}
+    messages = [
+        *HELLO,
+        {"role": "assistant", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c", "content": ""},
+    ]
+    reply = post(CHAT, {"model": "claude/m", "messages": messages})
+    assert (reply.status_code, reply.json()["error"]["code"]) == (422, "invalid_body"), reply.text
+    assert not providers["claude"].asked
+    said = {"index": 0, "message": {"role": "assistant", "tool_calls": [call]}, "finish_reason": "tool_calls"}
+    providers["oa"].script = Script(pieces=[json.dumps({"id": "c", "model": "m", "choices": [said]}).encode()])
+    reply = post("/v1/messages", {"model": "oa/m", "max_tokens": 9, "messages": HELLO})
+    assert reply.status_code == 502, reply.text
+
+
+def test_an_answer_without_end_is_the_providers_failure(providers: dict[str, Provider], post: Any) -> None:
+    deep = b'{"a":' * 400 + b"1" + b"}" * 400
+    block = b'{"type":"tool_use","id":"t","name":"f","input":%b}' % deep
+    providers["claude"].script = Script(
+        pieces=[b'{"id":"m","model":"m","content":[%b],"stop_reason":"tool_use"}' % block]
+    )
+    reply = post(CHAT, chat("claude/m"))
+    assert (reply.status_code, reply.json()["error"]["code"]) == (502, "upstream_error"), reply.text
+
+
+@pytest.mark.parametrize("model", ["../../v1/other", "m/../../x", "m?key=1", "m#x", "m%2f..%2fx", "m/", ".", "m\\x"])
+def test_a_models_name_is_no_path(providers: dict[str, Provider], post: Any, model: str) -> None:
+    """Where a provider has the model in the path, a name in a body must not lead elsewhere."""
+    reply = post(CHAT, chat(f"gem/{model}"))
+    assert (reply.status_code, reply.json()["error"]["code"]) == (404, "model_not_found"), reply.text
+    assert not providers["gem"].asked
