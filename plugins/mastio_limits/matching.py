@@ -46,11 +46,14 @@ class Matching:
 
 
 def covers_model(glob: str, action: Action) -> bool:
-    """A glob is of `provider/model`, of an alias that the caller used, or without a slash of the model's own name."""
+    """A glob is of `provider/model`, of an alias that the caller used, or without a slash of the model's own name.
+
+    Capitals do not count: there are providers to whom they are the same, and a budget is no name's to get around.
+    """
     names = [action.target] if action.alias is None else [action.target, action.alias]
     if "/" not in glob:
         names.append(action.target.partition("/")[2])
-    return any(fnmatchcase(name, glob) for name in names)
+    return any(fnmatchcase(name.lower(), glob.lower()) for name in names)
 
 
 def _by_subject(budgets: Iterable[BudgetRow]) -> dict[str, list[BudgetRow]]:

@@ -7,6 +7,8 @@ and marked as one (`estimated`).
 
 from __future__ import annotations
 
+import re
+
 from mastio.exchange import Bound
 from mastio_llm.dialects.operation import Asked, Usage
 from mastio_llm.prices import Price
@@ -21,16 +23,24 @@ UNKNOWN_CONTEXT = 200_000
 BEYOND = (
     b'previous_response_id"', b'conversation"', b'container"', b'file_id"', b'fileUri"', b'file_uri"', b'file_url"',
     b'image_url"', b'"url"', b'file_data"', b'"data"', b'nlineData"', b'inline_data"', b'cachedContent"',
-    b'cached_content"',
+    b'cached_content"', b'"prompt"',
 )  # fmt: skip
 """Members whose tokens are not to be found in the body's bytes: kept elsewhere, or pictures and documents."""
+
+_ODD_SPELLING = re.compile(rb"\\u00(?:[46][1-9A-Fa-f]|[57][0-9Aa]|5[Ff])")
+"""A letter or `_` written as an escape, by which such a member could hide; nobody's library writes one so."""
+
+TOOLS_PROMPT = 2_000
+"""What vendors put before the text on how to call tools: hundreds of tokens, and more for their own tools."""
 
 
 def bound_call(body: bytes, asked: Asked, price: Price | None) -> Bound:
     """The most that this call may use. Its price is None where that is not known."""
     read = len(body)
     context = price.context if price is not None else None
-    if any(marker in body for marker in BEYOND):
+    if b'"tools"' in body:
+        read += TOOLS_PROMPT
+    if asked.looks_up or any(marker in body for marker in BEYOND) or _ODD_SPELLING.search(body):
         read = context or read + UNKNOWN_CONTEXT
     elif context is not None:
         read = min(read, context)
@@ -43,8 +53,8 @@ def bound_output(asked: Asked, price: Price | None) -> int:
     if not asked.writes:
         return 0
     most = price.max_output if price is not None else None
-    limit = asked.limit if asked.limit is not None else (UNKNOWN_OUTPUT if most is None else most)
-    return limit * asked.answers
+    limit = asked.limit or (UNKNOWN_OUTPUT if most is None else most)  # some take 0 for no limit
+    return limit * max(asked.answers, 1)
 
 
 def estimate(size: int) -> int:

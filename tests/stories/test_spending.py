@@ -11,7 +11,7 @@ import pytest
 
 from mastio.client import Identity
 from providers import Provider, Script, run_provider
-from world import Appliance, open_appliance
+from world import Appliance, open_appliance, wait_until
 
 CHAT = "/v1/chat/completions"
 HELLO = [{"role": "user", "content": "hi"}]
@@ -178,3 +178,80 @@ def test_a_models_name_is_no_path(providers: dict[str, Provider], post: Any, mod
     reply = post(CHAT, chat(f"gem/{model}"))
     assert (reply.status_code, reply.json()["error"]["code"]) == (404, "model_not_found"), reply.text
     assert not providers["gem"].asked
+
+
+# --- before the call: the most that it may use -----------------------------------------------------------------------
+
+TINY = {"max_tokens": 1}
+SEARCH = {"tools": [{"type": "web_search_20250305", "name": "web_search"}]}
+MCP = {"mcp_servers": [{"type": "url", "url": "https://example.com", "name": "x"}]}
+IMAGE = [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "https://example.com/a.png"}}]}]
+GEMINI = {"contents": [{"parts": [{"text": "hi"}]}]}
+MODEL = "/v1beta/models/gem/{}:generateContent"
+RESPONSES = "/v1/responses"
+
+MORE_THAN_THERE_IS: dict[str, tuple[str, dict[str, Any] | bytes]] = {
+    "of two limits the smaller": (CHAT, chat("oa/kept", max_tokens=100_000, max_completion_tokens=1)),
+    "of two limits the smaller, the other way": (CHAT, chat("oa/kept", max_tokens=1, max_completion_tokens=100_000)),
+    "a limit of nothing": (CHAT, chat("oa/kept", max_tokens=0)),
+    "no answers": (CHAT, chat("oa/kept", max_tokens=30_000, n=0)),
+    "an image": (CHAT, {"model": "oa/kept", "messages": IMAGE, **TINY}),
+    "an image in odd spelling": (
+        CHAT,
+        json.dumps({"model": "oa/kept", "messages": IMAGE, **TINY})
+        .replace('"image_url": {"url"', '"im\\u0061ge_url": {"\\u0075rl"')
+        .replace('"image_url"', '"\\u0069mage_url"')
+        .encode(),
+    ),
+    "a search": (CHAT, chat("oa/kept", web_search_options={}, **TINY)),
+    "a search in a response": (
+        RESPONSES,
+        {"model": "oa/kept", "input": "hi", "max_output_tokens": 1, "tools": [{"type": "web_search"}]},
+    ),
+    "a prompt that is kept": (
+        RESPONSES,
+        {"model": "oa/kept", "input": "hi", "max_output_tokens": 1, "prompt": {"id": "pmpt_1"}},
+    ),
+    "a search by Anthropic": ("/v1/messages", chat("claude/kept", **SEARCH, **TINY)),
+    "a server of tools": ("/v1/messages", chat("claude/kept", **MCP, **TINY)),
+    "a search by Google": (
+        MODEL.format("kept"),
+        {**GEMINI, "generationConfig": {"maxOutputTokens": 1}, "tools": [{"googleSearch": {}}]},
+    ),
+    "a limit of nothing at Google": (MODEL.format("kept"), {**GEMINI, "generationConfig": {"maxOutputTokens": 0}}),
+    "another spelling": (CHAT, chat("oa/KePT", max_tokens=100_000)),
+}
+
+
+@pytest.fixture(scope="module")
+def kept(world: tuple[Appliance, Identity], providers: dict[str, Provider]) -> Iterator[None]:
+    """A budget that has room for small calls alone."""
+    with world[0].admin() as admin:
+        body = {"name": "kept", "model": "kept", "limit_tokens": 20_000, "period": "total"}
+        assert admin.post("/v1/admin/budgets", json=body).status_code == 201
+        wait_until(lambda: small(world).status_code == 200 and read_budget(world)["spent"] > 0, 5, "the budget counts")
+        yield
+        assert admin.delete("/v1/admin/budgets/kept").status_code == 204
+
+
+def small(world: tuple[Appliance, Identity]) -> httpx.Response:
+    with world[0].by_certificate(world[1]) as client:
+        return client.post(CHAT, json=chat("oa/kept", max_tokens=10))
+
+
+def read_budget(world: tuple[Appliance, Identity]) -> dict[str, Any]:
+    with world[0].admin() as admin:
+        found: dict[str, Any] = admin.get("/v1/admin/budgets/kept").json()
+        return found
+
+
+@pytest.mark.usefixtures("kept")
+@pytest.mark.parametrize("name", MORE_THAN_THERE_IS)
+def test_nothing_goes_up_that_may_use_more_than_there_is(world: Any, providers: dict[str, Provider], name: str) -> None:
+    path, body = MORE_THAN_THERE_IS[name]
+    with world[0].by_certificate(world[1]) as client:
+        content = body if isinstance(body, bytes) else json.dumps(body).encode()
+        reply = client.post(path, content=content, headers={"content-type": "application/json"})
+        assert reply.status_code == 429 and "kept" in reply.text, reply.text
+        assert not any(provider.asked for provider in providers.values())
+    assert small(world).status_code == 200

@@ -41,13 +41,10 @@ def find_messages(params: Mapping[str, str], query: bytes, document: dict[str, A
     model, form = read_model(document), read_form(document)
     _verify_messages(document)
     verify_counts(document, ("max_tokens",))
-    settled = document.get("temperature") == 0 and not document.get("mcp_servers") and not document.get("container")
-    return Asked(
-        model,
-        form,
-        document.get("max_tokens"),
-        has_one_answer=settled and all(_is_own(tool) for tool in parts_of(document.get("tools"))),
-    )
+    looks_up = bool(document.get("mcp_servers") or document.get("container"))
+    looks_up = looks_up or not all(_is_own(tool) for tool in parts_of(document.get("tools")))
+    settled = document.get("temperature") == 0 and not looks_up
+    return Asked(model, form, document.get("max_tokens"), has_one_answer=settled, looks_up=looks_up)
 
 
 def find_count(params: Mapping[str, str], query: bytes, document: dict[str, Any]) -> Asked:

@@ -21,7 +21,7 @@ from mastio_llm.dialects.operation import (
     Speaker,
     Stream,
     Usage,
-    is_settled,
+    is_drawn,
     member,
     parts_of,
     tally,
@@ -65,13 +65,14 @@ def _find(params: Mapping[str, str], document: dict[str, Any], form: Form) -> As
     configs = (member(document, "generationConfig"), member(document, "generation_config"))
     for config in configs:
         verify_counts(config, (*LIMIT, *ANSWERS))
+    looks_up = not all(_is_own(tool) for tool in parts_of(document.get("tools")))
     return Asked(
         model,
         form,
         _largest(configs, LIMIT),
         answers=_largest(configs, ANSWERS) or 1,
-        has_one_answer=is_settled({**configs[0], **configs[1]}, None, ())
-        and all(_is_own(tool) for tool in parts_of(document.get("tools"))),
+        has_one_answer=not is_drawn({**configs[0], **configs[1]}) and not looks_up,
+        looks_up=looks_up,
     )
 
 

@@ -19,7 +19,7 @@ from mastio_llm.dialects.operation import (
     Speaker,
     Stream,
     Usage,
-    is_settled,
+    is_drawn,
     member,
     names_of,
     parts_of,
@@ -41,13 +41,15 @@ def find_chat(params: Mapping[str, str], query: bytes, document: dict[str, Any])
     if not isinstance(document.get("messages"), list):
         raise BadRequest("The member messages must be a list.", code="invalid_body")
     verify_counts(document, CHAT_COUNTS)
-    limit = document.get("max_completion_tokens")
+    looks_up = _looks_up(document) or "web_search_options" in document
+    limits = [document[name] for name in ("max_tokens", "max_completion_tokens") if document.get(name) is not None]
     return Asked(
         model,
         form,
-        document.get("max_tokens") if limit is None else limit,
+        max(limits, default=None),  # not everybody knows the newer one
         answers=1 if document.get("n") is None else document["n"],
-        has_one_answer=is_settled(document, document.get("tools"), OWN_TOOLS) and "web_search_options" not in document,
+        has_one_answer=not is_drawn(document) and not looks_up,
+        looks_up=looks_up,
     )
 
 
@@ -60,9 +62,15 @@ def find_responses(params: Mapping[str, str], query: bytes, document: dict[str, 
         read_model(document),
         read_form(document),
         document.get("max_output_tokens"),
-        has_one_answer=is_settled(document, document.get("tools"), OWN_TOOLS) and not depends,
+        has_one_answer=not is_drawn(document) and not depends and not _looks_up(document),
         detached=detached,
+        looks_up=_looks_up(document),
     )
+
+
+def _looks_up(document: dict[str, Any]) -> bool:
+    """Whether there is a tool that the provider runs."""
+    return any(tool.get("type") not in OWN_TOOLS for tool in parts_of(document.get("tools")))
 
 
 def find_plain(params: Mapping[str, str], query: bytes, document: dict[str, Any]) -> Asked:

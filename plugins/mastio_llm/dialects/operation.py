@@ -33,7 +33,7 @@ class Asked(NamedTuple):
 
     `limit`: the tokens that each of `answers` may have, None where the caller does not say; `writes` is False where
     nothing is written at all. `has_one_answer`: asking again is meant to give the same. `detached`: the provider goes
-    on writing when nobody listens any more.
+    on writing when nobody listens any more. `looks_up`: it runs tools of its own, and reads what they find.
     """
 
     model: str
@@ -43,6 +43,7 @@ class Asked(NamedTuple):
     writes: bool = True
     has_one_answer: bool = False
     detached: bool = False
+    looks_up: bool = False
 
 
 class Sight(NamedTuple):
@@ -191,11 +192,9 @@ def texts_of(*names: str) -> re.Pattern[bytes]:
     return re.compile(rb'"(?:%b)":\s*"((?:[^"\\]|\\.)*)"' % b"|".join(name.encode() for name in names))
 
 
-def is_settled(sampling: Mapping[str, Any], tools: object, own: Iterable[str | None]) -> bool:
-    """Whether asking again is meant to give the same: nothing is drawn, and no tool but those that callers run
-    themselves (`own`: their types) looks anything up."""
-    drawn = sampling.get("temperature") != 0 and type(sampling.get("seed")) is not int
-    return not drawn and all(tool.get("type") in own for tool in parts_of(tools))
+def is_drawn(sampling: Mapping[str, Any]) -> bool:
+    """Whether the answer is one of several that could be, and asking again is meant to give another."""
+    return sampling.get("temperature") != 0 and type(sampling.get("seed")) is not int
 
 
 def tokens(value: object) -> int | None:

@@ -53,7 +53,7 @@ def limits(keeper: Any, *budgets: BudgetRow, slots: int = 0) -> Limits:
         ("model", "fast", True),
         ("model", "q/*", False),
         ("model", "p", False),
-        ("model", "M-1", False),
+        ("model", "M-1", True),
     ],
 )
 def test_whom_a_budget_concerns(scope: Any, subject: Any, concerned: bool) -> None:

@@ -74,7 +74,10 @@ def test_no_call_costs_more_than_its_bound(row: PriceRow) -> None:
         (b"x" * 100, Asked("m", limit=50), 150),
         (b"x" * 100, Asked("m", limit=50, answers=3), 250),
         (b"x" * 100, Asked("m"), 100 + 16_384),
-        (b"x" * 100, Asked("m", limit=0), 100),
+        (b"x" * 100, Asked("m", limit=0), 100 + 16_384),  # which some take for no limit
+        (b"x" * 100, Asked("m", limit=50, answers=0), 150),
+        (b'{"tools" :[]}', Asked("m", limit=50), 13 + 2_000 + 50),
+        (b"x" * 100, Asked("m", limit=1, looks_up=True), 128_001),
         (b"x" * 100, Asked("m", writes=False), 100),
         (b"x" * 500_000, Asked("m", limit=1), 128_001),  # nobody reads beyond the context
         (b'{"url" : "https://example.com/big.pdf"}', Asked("m", limit=1), 128_001),
