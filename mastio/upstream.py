@@ -17,6 +17,8 @@ from weakref import WeakSet
 
 import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
+from aiohttp.connector import Connection
+from aiohttp.tracing import Trace
 from yarl import URL
 
 from mastio.errors import DispatchError, UpstreamTimeout
@@ -74,6 +76,22 @@ def judge(addresses: list[Address], allowed: tuple[Network, ...]) -> None:
         verify_addresses(addresses, allowed)
     except TargetError as error:
         raise ForbiddenAddress(str(error)) from error
+
+
+class CleanConnector(aiohttp.TCPConnector):
+    """Gives out no kept connection on which something came unasked: it would be taken for the next caller's reply."""
+
+    async def connect(
+        self,
+        req: aiohttp.ClientRequest,
+        traces: list[Trace],
+        timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109 theirs
+    ) -> Connection:
+        while True:
+            connection = await super().connect(req, traces, timeout)
+            if connection.protocol is None or not connection.protocol.should_close:
+                return connection
+            connection.close()
 
 
 class PooledReply:
@@ -217,7 +235,7 @@ class Pool:
         """Raises `ForbiddenAddress` where the base URL names an address that is not allowed."""
         if (literal := self._target.address) is not None:
             judge([literal], self._allowed)
-        connector = aiohttp.TCPConnector(
+        connector = CleanConnector(
             resolver=JudgingResolver(self._allowed),
             ttl_dns_cache=RESOLVE_EVERY,
             # otherwise the library's one prebuilt context, which verifies against the system's authorities

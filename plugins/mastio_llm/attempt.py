@@ -184,7 +184,7 @@ async def _reply(upstream: UpstreamReply, way: Way, credential: Credential, reco
         return await _failure(upstream, way, credential)
     if any(name == b"content-encoding" and value.lower() != b"identity" for name, value in upstream.headers):
         raise DispatchError("The provider sent an encoding that it was not asked for.")
-    headers = reply_headers(upstream, way.choice)
+    headers = reply_headers(upstream, way.choice, credential.secrets)
     if splitter := _splitter(headers, way):
         if way.asked.form == "whole":
             raise DispatchError("The provider streamed an answer that was to be whole.")
@@ -274,7 +274,7 @@ async def _failure(upstream: UpstreamReply, way: Way, credential: Credential) ->
     if upstream.status in PASSED_ON:
         if way.adaptation is not None:
             body = way.adaptation.error(body, upstream.status)
-        headers = reply_headers(upstream, choice)
+        headers = reply_headers(upstream, choice, credential.secrets)
         if way.translation is not None:
             body = orjson.dumps(way.translation.error(read_message(body), upstream.status))
             headers = declare(headers, JSON)

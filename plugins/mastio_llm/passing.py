@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from math import inf
 from urllib.parse import quote
 
@@ -19,6 +20,8 @@ Headers = list[tuple[bytes, bytes]]
 UP = (b"accept", b"idempotency-key", b"user-agent", b"traceparent", b"tracestate")
 DOWN = (b"cache-control", b"content-type", b"retry-after", b"request-id", b"x-should-retry")
 LIMITS = b"x-ratelimit-"
+MOST = 2048
+"""Bytes of a provider's headers that are passed on: the edge takes a head of 4 KiB with ours."""
 
 _PLAIN_VALUE = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 
@@ -62,13 +65,18 @@ def request_headers(head: RequestHead, choice: Choice) -> list[tuple[str, str]]:
     return headers
 
 
-def reply_headers(upstream: UpstreamReply, choice: Choice) -> Headers:
+def reply_headers(upstream: UpstreamReply, choice: Choice, secrets: Collection[bytes]) -> Headers:
+    """An allow list too, each name once. What repeats one of `secrets` is left out, and so is what is too much."""
     prefix = SPEAKERS[choice.provider.kind].prefix
-    headers = [
-        (name, value)
-        for name, value in upstream.headers
-        if name in DOWN or name.startswith(prefix) or name.startswith(LIMITS)
-    ]
+    once: dict[bytes, bytes] = {}
+    left = MOST
+    for name, value in upstream.headers:
+        if name in once or not (name in DOWN or name.startswith(prefix) or name.startswith(LIMITS)):
+            continue
+        left -= len(name) + len(value)
+        if left >= 0 and not any(secret in value for secret in secrets):
+            once[name] = value
+    headers = list(once.items())
     headers += [
         (b"x-provider", choice.provider.name.encode()),
         (b"x-model", quote(choice.model, safe="/:@+").encode("ascii")),

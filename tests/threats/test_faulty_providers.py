@@ -20,7 +20,7 @@ from mastio.client import Identity
 from mastio.errors import CODES
 from providers import KEY
 from threats.attempts import BODY, CHAT, Answer, verify_error
-from threats.faulty import FAULTS, MIB, ODD_EVENTS, REDIRECTS, Faulty, Right, Step, last_event, says
+from threats.faulty import FAULTS, HOLD, LAST, MIB, ODD_EVENTS, REDIRECTS, Faulty, Right, Step, chunk, last_event, says
 from world import Appliance, Stub, free_port, wait_until
 
 KINDS = ("openai", "anthropic", "gemini")
@@ -260,3 +260,134 @@ def test_odd_counts_are_not_believed(scene: Scene, name: str, kind: str) -> None
     usage = scene.appliance.entries_of(reply.headers["x-request-id"])[1]["usage"]
     assert all(isinstance(count, int) and 0 <= count < 2**53 for count in usage.values()), usage
     scene.twin(kind, stream=False)
+
+
+# --- headers ---------------------------------------------------------------------------------------------------------
+
+OURS = {
+    "x-request-id": b"forged", "mastio-receipt": b"7", "x-cost-usd": b"0", "x-cache": b"HIT", "x-provider": b"forged",
+    "x-tokens-input": b"7", "server-timing": b"forged", "set-cookie": b"session=forged", "location": b"http://forged",
+    "www-authenticate": b"Basic forged", "strict-transport-security": b"max-age=0", "x-accel-redirect": b"/forged",
+    "x-accel-buffering": b"yes", "content-disposition": b"attachment", "access-control-allow-origin": b"*",
+    "refresh": b"0; url=http://forged", "trailer": b"x-forged", "upgrade": b"forged", "alt-svc": b'h3=":1"',
+}  # fmt: skip
+"""What a provider has no business to say to our caller."""
+
+PREFIX = {"openai": b"openai-", "anthropic": b"anthropic-", "gemini": b"x-ratelimit-"}
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["plain", "stream"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_provider_cannot_speak_for_the_appliance(scene: Scene, kind: str, stream: bool) -> None:
+    lines = [name.encode() + b": " + value for name, value in OURS.items()]
+    scene.faulty[kind].fault = says(lambda right: right.whole(None, *lines, *lines))
+    reply = scene.call(kind, stream)
+    assert (reply.status_code, reply.content) == (200, Right(kind, stream).body)
+    assert not any("forged" in value for value in reply.headers.values()), reply.headers
+    shown = OURS.keys() & set(reply.headers)
+    assert shown <= {"x-request-id", "mastio-receipt", "x-cost-usd", "x-cache", "x-provider", "x-tokens-input",
+                     "server-timing", "strict-transport-security"}  # fmt: skip
+    assert all(len(reply.headers.get_list(name)) == 1 for name in shown)
+    assert reply.headers["x-cache"] == "BYPASS" and scene.outcome(reply) == {"status": "ok"}
+    scene.twin(kind, stream)
+
+
+@pytest.mark.parametrize("status", ["200 OK", "400 Bad Request"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_header_tells_the_appliances_own_key(scene: Scene, kind: str, status: str) -> None:
+    key, prefix = KEY.encode(), PREFIX[kind]
+    lines = (prefix + b"echo: " + key, b"request-id: a" + key, b"retry-after: " + key, prefix + b"good: yes")
+    scene.faulty[kind].fault = says(lambda right: right.whole(None, *lines, status=status.encode()))
+    reply = scene.call(kind, stream=False)
+    assert reply.status_code == int(status[:3]) and reply.headers[prefix.decode() + "good"] == "yes"
+    assert KEY not in str(reply.headers) and KEY not in reply.text
+    scene.faulty[kind].fault = says(lambda right: right.whole(None, kind=b"application/json; key=" + key))
+    assert KEY not in str(scene.call(kind, stream=False).headers)
+    scene.twin(kind, stream=False)
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["plain", "stream"])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", ["twice", "many", "large", "odd"])
+def test_odd_headers_harm_nobody(scene: Scene, kind: str, stream: bool, name: str) -> None:
+    """The answer arrives, whatever becomes of them; and the edge can carry what is passed on."""
+    prefix = PREFIX[kind]
+    lines = {
+        "twice": [b"content-type: text/html", b"retry-after: 1", b"retry-after: 2", b"date: now", b"date: then"],
+        "many": [prefix + b"%d: a" % number for number in range(100)],
+        "large": [prefix + b"%d: " % number + b"a" * 7_000 for number in range(8)],
+        "odd": [prefix + b"odd: \xff\xfe\x80", prefix + b"tab: a\tb", prefix + b"empty:", b"request-id: \xc3\xa9"],
+    }[name]
+    scene.faulty[kind].fault = says(lambda right: right.whole(None, *lines))
+    reply = scene.call(kind, stream)
+    assert (reply.status_code, reply.content) == (200, Right(kind, stream).body), reply.text[:300]
+    assert scene.outcome(reply) == {"status": "ok"}
+    assert reply.headers.get_list("content-type") == [Right(kind, stream).type.decode()]
+    scene.twin(kind, stream)
+
+
+# --- one exchange must not reach into the next -----------------------------------------------------------------------
+
+POISON = b'{"choices":[],"content":[],"candidates":[],"id":"poison"}'
+FORGED = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n" % len(POISON) + POISON
+
+
+@pytest.mark.parametrize("after", [0.0, 0.2])
+@pytest.mark.parametrize("how", ["length", "chunks"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_answer_behind_the_answer_is_nobodys(scene: Scene, kind: str, how: str, after: float) -> None:
+    """On a connection that is to be kept: what comes unasked is not the answer to the next caller's question."""
+
+    def act(right: Right) -> Iterator[Step]:
+        if how == "length":
+            kept = right.whole()
+        else:
+            kept = right.head(b"transfer-encoding: chunked") + chunk(right.body) + LAST
+        kept = kept.replace(b"connection: close\r\n", b"")
+        yield kept if after else kept + FORGED
+        yield after
+        if after:
+            yield FORGED
+        yield HOLD
+
+    scene.faulty[kind].fault = act
+    for _ in range(4):
+        assert scene.call(kind, stream=False).content == Right(kind, stream=False).body
+        time.sleep(2 * after)
+    scene.twin(kind, stream=False)
+    verify_nothing_is_left(scene, scene.faulty[kind])
+
+
+# --- without end -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_events_without_end_last_as_long_as_the_caller(scene: Scene, kind: str) -> None:
+    """As fast as they can be made, to a caller who reads little and then hangs up."""
+    provider = scene.faulty[kind]
+
+    def act(right: Right) -> Iterator[Step]:
+        yield right.head()
+        while True:
+            yield right.first * 2_000
+
+    provider.fault = act
+    provider.left.clear()
+    memory = rss(scene.appliance)
+    path, body = CHAT, {"model": f"faulty-{kind}/m", **HELLO, "stream": True}
+    if kind == "gemini":
+        path, body = f"/v1beta/models/faulty-{kind}/m:streamGenerateContent?alt=sse", CONTENTS
+    elif kind == "anthropic":
+        path = "/v1/messages"
+    with scene.client.stream("POST", path, json=body) as reply:
+        pieces = reply.iter_raw(65536)
+        assert next(pieces).startswith(Right(kind, stream=True).first)
+        time.sleep(1)  # it reads nothing: the provider is held up, not kept in memory
+        assert rss(scene.appliance) < memory + FLOODED
+        assert scene.other.post(CHAT, json=BODY).elapsed.total_seconds() < 1
+        assert len(next(pieces)) > 0
+    wait_until(lambda: provider.left == [True], 5, "the provider is left alone")
+    verify_nothing_is_left(scene, provider)
+    wait_until(lambda: len(scene.appliance.entries_of(reply.headers["x-request-id"])) == 2, 5, "the log has it")
+    assert scene.outcome(reply) == {"status": "cancelled"}
+    scene.twin(kind, stream=True)
