@@ -48,7 +48,7 @@ class Answer:
         self._send = send
         self._reply: Reply | None = None
         self._started = False
-        self._settled = not recorded.reserved.settle
+        self._settled = not recorded.reserved.holds
         self._tried = False  # an outcome whose commit is in doubt may be in the log: never write a second one
 
     @property
@@ -61,8 +61,8 @@ class Answer:
         if not self._settled:
             self._settled = True
             used = self._recorded.meter.usage
-            for call in self._recorded.reserved.settle:
-                call({} if used is None else used)
+            for hold in self._recorded.reserved.holds:
+                hold.settle({} if used is None else used)
 
     async def give(self, reply: Reply) -> None:
         """Send `reply`. Raises `MastioError` when it cannot be completed; then call `fail`."""

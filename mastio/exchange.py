@@ -221,11 +221,14 @@ class Action:
 class Bound:
     """The most that carrying an action out may use: what limits set aside until it is known what it did use.
 
-    `nano_usd` is None where nobody knows what it costs: no limit of money can let that pass.
+    `nano_usd` is None where nobody knows what it costs: no limit of money can let that pass. Where dispatch can keep it
+    to less, `enough` is what will do while others have set much aside, and `least` what will do when no more is left.
     """
 
     tokens: int
     nano_usd: int | None
+    enough: Bound | None = None
+    least: Bound | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -360,11 +363,24 @@ it was, and is not known to have used anything. Called exactly once. Cannot fail
 
 
 @dataclass(frozen=True, slots=True)
+class Hold:
+    """What one limit has set aside. `granted`: less than the message's bound, to which dispatch must keep it."""
+
+    settle: Settle
+    granted: Bound | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Reserved:
-    """Every limit has room for it; `settle` has one call for each that set something aside."""
+    """Every limit has room for it; `holds` are those that set something aside."""
 
     inspected: Inspected
-    settle: tuple[Settle, ...]
+    holds: tuple[Hold, ...]
+
+    @property
+    def granted(self) -> tuple[Bound, ...]:
+        """What dispatch must keep to, each of them; none: the message's own bound."""
+        return tuple(hold.granted for hold in self.holds if hold.granted is not None)
 
 
 MOST_USED = 2**53 - 1

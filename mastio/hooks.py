@@ -11,7 +11,7 @@ is the order in which hooks of one stage are called.
 | read | `read[kind]` | `(Action, Message)` | `BadRequest` |
 | authorize | `authorize` | `None`: abstain; `Allow` | `Deny`; one Deny wins, no Allow is a Deny |
 | inspect | `inspect` | `Pass`, `Redact` | `Block` |
-| reserve | `reserve` | `None`: no limit concerns it; a `Settle` | `Denied` (429) |
+| reserve | `reserve` | `None`: no limit concerns it; a `Hold` | `Denied` (429) |
 | record | `record` | the index of the entry, once it is durable | `AuditError` |
 | dispatch | `dispatch[kind]` | `Reply` | `DispatchError` and the other errors of `errors.py` |
 | dispatch | `around[kind]` | a dispatch that may answer in place of the one it is given, or call it | the same |
@@ -38,13 +38,13 @@ from mastio.exchange import (
     Credential,
     Decision,
     Entry,
+    Hold,
     Message,
     Principal,
     Recorded,
     Reply,
     RequestHead,
     Route,
-    Settle,
     Verdict,
     Window,
 )
@@ -65,9 +65,9 @@ Authorize = Callable[[Principal, Action], Awaitable[Decision | None]]
 Inspect = Callable[[Principal, Action, Message | Window], Awaitable[Verdict]]
 """Called for the message and for each window of the reply, in plugin order; sees the earlier ones' redactions."""
 
-Reserve = Callable[[Principal, Action, Message], Awaitable[Settle | None]]
+Reserve = Callable[[Principal, Action, Message], Awaitable[Hold | None]]
 """Sets aside what the exchange may use, before its intent. Called in plugin order until one refuses, and then those
-before it are settled with nothing. What it returns is called once, when the exchange is over, however it ended."""
+before it are settled with nothing. Its `settle` is called once, when the exchange is over, however it ended."""
 
 Record = Callable[[Entry], Awaitable[int]]
 """Returns the index when the entry is on stable storage, never earlier. The caller may go away: it is recorded

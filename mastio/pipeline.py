@@ -45,6 +45,7 @@ from mastio.exchange import (
     Decision,
     Deny,
     Entry,
+    Hold,
     Inspected,
     Message,
     Principal,
@@ -56,7 +57,6 @@ from mastio.exchange import (
     RequestHead,
     Reserved,
     Route,
-    Settle,
     Timings,
     Window,
 )
@@ -277,21 +277,21 @@ class Pipeline:
             return Reserved(inspected, ())
         started = perf_counter()
         read = inspected.authorized.read
-        settle: list[Settle] = []
+        holds: list[Hold] = []
         with ExitStack() as undo:
             for reserve in self._reservers:
                 held = await reserve(read.authenticated.principal, read.action, inspected.message)
                 if held is not None:
-                    settle.append(held)
-                    undo.callback(held, None)
+                    holds.append(held)
+                    undo.callback(held.settle, None)
             undo.pop_all()
         timings.policy += perf_counter() - started
-        return Reserved(inspected, tuple(settle))
+        return Reserved(inspected, tuple(holds))
 
     async def _record_intent(self, reserved: Reserved, timings: Timings) -> Recorded:
         with ExitStack() as undo:
-            for settle in reserved.settle:
-                undo.callback(settle, None)
+            for hold in reserved.holds:
+                undo.callback(hold.settle, None)
             receipt = await self._write_intent(reserved.inspected, timings)
             undo.pop_all()
         return Recorded(reserved, receipt)

@@ -203,7 +203,8 @@ class Cache:
             turn.give_up()
             return
         forbidden = forbids_keeping(value for name, value in reply.headers if name == b"cache-control")
-        if forbidden or not _is_from(reply, recorded.action.target):
+        shortened = bool(recorded.reserved.granted)  # who asks with more left may get more
+        if forbidden or shortened or not _is_from(reply, recorded.action.target):
             turn.release()
             return
         gathering = Gathering(self, reply, lambda kept: self._keep(key, kept, turn, place), turn)

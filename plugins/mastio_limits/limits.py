@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from dataclasses import replace
 
-from mastio.exchange import Action, Bound, Message, Principal, Settle, Usage
+from mastio.exchange import Action, Bound, Hold, Message, Principal, Usage
 from mastio.store.base import BudgetRow, Directory, Unit
 from mastio_limits.keeper import Keeper
 from mastio_limits.ledger import Lease
 from mastio_limits.matching import NOT_LIMITED, Matching
-from mastio_limits.refusal import refuse_priceless, refuse_slot
+from mastio_limits.refusal import Short, Shortage, refuse_priceless, refuse_slot
+
+TRIES = 3
+"""How often somebody who can do with less asks again for what was left: others ask meanwhile."""
 
 
 class Held:
-    """What one exchange has set aside, until it is settled."""
+    """What one exchange has set aside, until it is settled. `granted`: less than its bound."""
 
-    __slots__ = ("_limits", "_parts", "_slot")
+    __slots__ = ("_limits", "_parts", "_slot", "granted")
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, bound: Bound | None) -> None:
         self._limits = limits
+        self.granted = bound
         self._parts: list[tuple[Lease, Unit, int]] = []
         self._slot: str | None = None
 
@@ -32,6 +37,14 @@ class Held:
 
     def add(self, lease: Lease, unit: Unit, amount: int) -> None:
         self._parts.append((lease, unit, amount))
+
+    def keep_to(self, unit: Unit, amount: int) -> None:
+        """It may use no more than this."""
+        assert self.granted is not None
+        if unit == "tokens":
+            self.granted = replace(self.granted, tokens=min(self.granted.tokens, amount))
+        elif unit == "usd" and self.granted.nano_usd is not None:
+            self.granted = replace(self.granted, nano_usd=min(self.granted.nano_usd, amount))
 
     def settle(self, usage: Usage | None) -> None:
         """`exchange.Settle`."""
@@ -60,7 +73,7 @@ class Limits:
         self._matching = Matching(self._directory.budgets.values())
         self._keeper.reload(self._directory.budgets)
 
-    async def reserve(self, principal: Principal, action: Action, message: Message) -> Settle | None:
+    async def reserve(self, principal: Principal, action: Action, message: Message) -> Hold | None:
         """`hooks.Reserve`. Raises `Denied` (429), or `Unavailable` when it cannot be known what is left."""
         if self._matching.is_empty and not self._slots:
             return None
@@ -69,7 +82,7 @@ class Limits:
         budgets = self._matching.find(principal, action)
         if not budgets and not self._slots:
             return None
-        held = Held(self)
+        held = Held(self, message.bound)
         with ExitStack() as undo:
             undo.callback(held.undo)
             if self._slots:
@@ -77,13 +90,24 @@ class Limits:
             for budget in budgets:
                 await self._take(held, budget, message.bound)
             undo.pop_all()
-        return None if held.is_empty else held.settle
+        if held.is_empty:
+            return None
+        return Hold(held.settle, None if held.granted is message.bound else held.granted)
 
     async def _take(self, held: Held, budget: BudgetRow, bound: Bound | None) -> None:
         amount = foreseen(budget, bound)
         if amount is None:
             return
-        lease = await self._keeper.reserve(budget, amount)
+        for tries_left in range(TRIES, -1, -1):
+            try:
+                lease = await self._keeper.reserve(budget, amount)
+                break
+            except Short as short:
+                less = find_less(budget, bound, short.shortage)
+                if less is None or less >= amount or not tries_left:
+                    raise
+                amount = less
+                held.keep_to(budget.unit, less)
         if lease is not None:
             held.add(lease, budget.unit, amount)
 
@@ -113,6 +137,20 @@ def foreseen(budget: BudgetRow, bound: Bound | None) -> int | None:
     if bound.nano_usd is None:
         raise refuse_priceless(budget)
     return max(0, bound.nano_usd)
+
+
+def find_less(budget: BudgetRow, bound: Bound | None, shortage: Shortage) -> int | None:
+    """What is left, where the exchange can be kept to that; None: it is refused.
+
+    While others have much set aside, what is left may be little for a moment only: then it has to be enough.
+    """
+    if budget.unit == "requests" or bound is None:
+        return None
+    less = bound.enough if shortage.reserved else bound.least
+    if less is None:
+        return None
+    wanted = foreseen(budget, less)
+    return shortage.left if wanted is not None and shortage.left >= wanted else None
 
 
 def used(unit: Unit, usage: Usage) -> int:

@@ -36,7 +36,13 @@ class Shortage:
         return self.spent + self.amount <= self.limit
 
 
-def refuse_budget(budget: BudgetRow, window: Window, shortage: Shortage, now: float) -> Denied:
+class Short(Denied):
+    """A budget has not so much left as was asked for."""
+
+    shortage: Shortage
+
+
+def refuse_budget(budget: BudgetRow, window: Window, shortage: Shortage, now: float) -> Short:
     """`rate_limited` for so many requests a minute or hour, else `budget_exceeded`."""
     rate = budget.unit == "requests" and budget.period in ("minute", "hour")
     unit = "USD" if budget.unit == "usd" else budget.unit
@@ -57,7 +63,8 @@ def refuse_budget(budget: BudgetRow, window: Window, shortage: Shortage, now: fl
         headers.append((f"x-ratelimit-reset-{budget.unit}", f"{seconds}s"))
     if not rate and not shortage.will_pass:
         headers.append(("x-should-retry", "false"))  # the SDKs would try twice more within seconds
-    denied = Denied(said, code="rate_limited" if rate else "budget_exceeded", headers=tuple(headers))
+    denied = Short(said, code="rate_limited" if rate else "budget_exceeded", headers=tuple(headers))
+    denied.shortage = shortage
     denied.add_note(f"budget/{budget.name}")
     return denied
 

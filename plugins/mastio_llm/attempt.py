@@ -24,7 +24,7 @@ from mastio.errors import DispatchError, MastioError, UpstreamTimeout
 from mastio.exchange import MOST_USED, Recorded, Reply, RequestHead, Window
 from mastio.services import Upstream, UpstreamReply
 from mastio.strictjson import JsonError, parse, replace_member
-from mastio_llm.counting import bound_output, complete, estimate
+from mastio_llm.counting import bound_output, complete, estimate, find_limit
 from mastio_llm.credentials import Credential
 from mastio_llm.dialects import SPEAKERS
 from mastio_llm.dialects.operation import Adaptation, Asked, Form, Operation, Usage
@@ -91,8 +91,11 @@ class Way:
         """How the provider is to answer: translations read streams of events alone."""
         return "events" if self.translation is not None and self.asked.form == "array" else self.asked.form
 
-    def encode_request(self, body: bytes, head: RequestHead) -> bytes:
-        """What goes up for the caller's body. Raises `BadRequest` for what cannot be translated."""
+    def encode_request(self, body: bytes, head: RequestHead, limit: int | None) -> bytes:
+        """What goes up for the caller's body, each answer kept to `limit` tokens. Raises `BadRequest` for what cannot
+        be translated."""
+        if limit is not None:
+            body = orjson.dumps(self.operation.keep(orjson.loads(body), limit, self.choice.provider.kind))
         body = self._translate(body)
         return body if self.adaptation is None else self.adaptation.request(body, head)
 
@@ -114,18 +117,19 @@ class Way:
         if self.operation.free:
             return None
         if self.asked.detached and "output_tokens" not in (usage or {}):
-            return self.count_unseen(read)
+            return self.count_unseen(read, None)
         if not self.asked.writes:
             usage, written = {"output_tokens": 0, **(usage or {})}, 0
         return self.cost(complete(usage, read, written))
 
-    def count_unseen(self, read: int) -> Usage | None:
+    def count_unseen(self, read: int, limit: int | None) -> Usage | None:
         """What a call used that its caller left before anything came, or that goes on without one: nobody knows, so
         all that it may have."""
         if self.operation.free:
             return None
         goes_on = self.asked.detached or self.asked.form == "whole"
-        written = bound_output(self.asked, self.price) if goes_on else 0
+        most = bound_output(self.asked, self.price) if limit is None else limit * max(self.asked.answers, 1)
+        written = most if goes_on else 0
         return self.cost({"input_tokens": estimate(read), "output_tokens": written, "estimated": 1})
 
 
@@ -137,10 +141,11 @@ async def attempt(way: Way, pool: Upstream, credential: Credential, recorded: Re
     """
     raw = recorded.message.raw
     recorded.meter.begin()
-    body = way.encode_request(raw, recorded.head)
+    limit = find_limit(raw, way.asked, way.price, recorded.reserved.granted)
+    body = way.encode_request(raw, recorded.head, limit)
     headers = request_headers(recorded.head, way.choice)
     headers += await credential.headers("POST", way.address, headers, body)
-    recorded.meter.follow(lambda: way.count_unseen(len(raw)))
+    recorded.meter.follow(lambda: way.count_unseen(len(raw), limit))
     sending = pool.send("POST", way.address, headers, body)
 
     async def close() -> None:

@@ -208,6 +208,16 @@ def describe(reply: Reply, way: Way, recorded: Recorded, tries: int) -> Reply:
 def bound_ways(body: bytes, ways: Sequence[Way]) -> Bound:
     """The most that any of them may use."""
     bounds = [bound_call(body, way.asked, way.price) for way in ways]
+    if len(bounds) == 1:
+        return bounds[0]
+    enough = [bound.enough for bound in bounds if bound.enough is not None]
+    least = [bound.least for bound in bounds if bound.least is not None]
+    if len(enough) < len(bounds) or len(least) < len(bounds):
+        return _most(bounds)
+    return replace(_most(bounds), enough=_most(enough), least=_most(least))
+
+
+def _most(bounds: Sequence[Bound]) -> Bound:
     prices = [bound.nano_usd for bound in bounds]
     known = [price for price in prices if price is not None]
     return Bound(max(bound.tokens for bound in bounds), max(known) if len(known) == len(prices) else None)

@@ -8,12 +8,18 @@ and marked as one (`estimated`).
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from dataclasses import replace
 
 from mastio.exchange import Bound
 from mastio_llm.dialects.operation import Asked, Usage
 from mastio_llm.prices import Price
 
 BYTES_A_TOKEN = 4
+ENOUGH = 1024
+LEAST = 16
+"""Tokens that a caller who set no limit is kept to where a budget has no more: what is an answer, and the last bit."""
+
 UNKNOWN_OUTPUT = 32_768
 """What a model may write of which we know nothing, for callers who set no limit."""
 
@@ -34,18 +40,42 @@ TOOLS_PROMPT = 2_000
 """What vendors put before the text on how to call tools: hundreds of tokens, and more for their own tools."""
 
 
-def bound_call(body: bytes, asked: Asked, price: Price | None) -> Bound:
-    """The most that this call may use. Its price is None where that is not known."""
-    read = len(body)
+def bound_read(body: bytes, asked: Asked, price: Price | None) -> int:
+    """The most tokens that can be read."""
     context = price.context if price is not None else None
-    if b'"tools"' in body:
-        read += TOOLS_PROMPT
+    read = len(body) + (TOOLS_PROMPT if b'"tools"' in body else 0)
     if asked.looks_up or any(marker in body for marker in BEYOND) or _ODD_SPELLING.search(body):
-        read = context or read + UNKNOWN_CONTEXT
-    elif context is not None:
-        read = min(read, context)
+        return context or read + UNKNOWN_CONTEXT
+    return read if context is None else min(read, context)
+
+
+def bound_call(body: bytes, asked: Asked, price: Price | None) -> Bound:
+    """The most that this call may use. Its price is None where that is not known.
+
+    A caller who sets no limit may be kept to less than the model could write.
+    """
+    read = bound_read(body, asked, price)
     written = bound_output(asked, price)
+    bound = _bound(read, written, price)
+    if asked.limit or not asked.writes or asked.detached:
+        return bound
+    enough, least = (_bound(read, min(few * max(asked.answers, 1), written), price) for few in (ENOUGH, LEAST))
+    return replace(bound, enough=enough, least=least)
+
+
+def _bound(read: int, written: int, price: Price | None) -> Bound:
     return Bound(read + written, None if price is None else price.most_nano_usd(read, written))
+
+
+def find_limit(body: bytes, asked: Asked, price: Price | None, granted: Iterable[Bound]) -> int | None:
+    """The tokens that each answer may have, so that the call keeps to what was granted; None: as many as it likes."""
+    limits = []
+    for bound in granted:
+        read = bound_read(body, asked, price)
+        limits.append(bound.tokens - read)
+        if bound.nano_usd is not None and price is not None and price.costs_writing:
+            limits.append(price.most_written(read, bound.nano_usd))
+    return max(min(limits) // max(asked.answers, 1), 1) if limits else None
 
 
 def bound_output(asked: Asked, price: Price | None) -> int:

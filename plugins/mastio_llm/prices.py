@@ -96,9 +96,17 @@ class Price:
         tier = self.tiers[-1] if usage.get("input_tokens", 0) > self.tiers[-1].above else self.tiers[0]
         return _round_up(tier.cost(usage))
 
+    @property
+    def costs_writing(self) -> bool:
+        return all(tier.output for tier in self.tiers)
+
     def most_nano_usd(self, read: int, written: int) -> int:
         """The most that a call can cost which reads and writes at most so many tokens."""
         return _round_up(max(tier.most(read, written) for tier in self.tiers if read > tier.above))
+
+    def most_written(self, read: int, nano_usd: int) -> int:
+        """How much a call that reads so much may write, at most, and cost no more than that. Below zero: nothing."""
+        return min((nano_usd * 1000 - tier.most(read, 0)) // tier.output for tier in self.tiers if read > tier.above)
 
 
 def read_price(row: PriceRow) -> Price:

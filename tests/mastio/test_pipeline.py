@@ -21,6 +21,7 @@ from mastio.exchange import (
     CertificateCredential,
     Deny,
     Entry,
+    Hold,
     Message,
     Pass,
     Principal,
@@ -326,7 +327,7 @@ class Held:
         self.settled: list[Any] = []
 
     async def reserve(self, principal: Principal, action: Action, message: Message) -> Any:
-        return self.settled.append
+        return Hold(self.settled.append)
 
 
 async def test_what_was_reserved_is_settled_with_what_was_used_before_the_outcome() -> None:

@@ -47,6 +47,10 @@ def find_messages(params: Mapping[str, str], query: bytes, document: dict[str, A
     return Asked(model, form, document.get("max_tokens"), has_one_answer=settled, looks_up=looks_up)
 
 
+def keep_message(document: dict[str, Any], limit: int, kind: str) -> dict[str, Any]:
+    return {**document, "max_tokens": limit}
+
+
 def find_count(params: Mapping[str, str], query: bytes, document: dict[str, Any]) -> Asked:
     asked = Asked(read_model(document), writes=False, has_one_answer=True)
     _verify_messages(document)
@@ -142,6 +146,7 @@ OPERATIONS = {
             look,
             text=texts_of("text", "thinking", "partial_json"),
         ),
+        keep=keep_message,
         link_marker=b'"url"',
         links=links_of_messages,
     ),

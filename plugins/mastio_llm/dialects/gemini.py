@@ -87,6 +87,11 @@ def _is_own(tool: dict[str, Any]) -> bool:
     return tool.keys() <= {"functionDeclarations", "function_declarations"}
 
 
+def keep_content(document: dict[str, Any], limit: int, kind: str) -> dict[str, Any]:
+    name = "generation_config" if "generation_config" in document else "generationConfig"
+    return {**document, name: {**member(document, name), "maxOutputTokens": limit}}
+
+
 def links_of_contents(document: dict[str, Any]) -> Iterator[object]:
     for name in ("contents", "systemInstruction", "system_instruction"):
         for content in parts_of(document.get(name)):
@@ -146,6 +151,7 @@ _GENERATE = Operation(
     read_usage,
     break_content,
     in_body=False,
+    keep=keep_content,
     link_marker=b"ri",
     links=links_of_contents,
 )
@@ -157,6 +163,7 @@ _STREAM = Operation(
     read_usage,
     break_content,
     in_body=False,
+    keep=keep_content,
     stream=Stream(
         (b"usageMetadata", b"finishReason", b"blockReason", b'"error"'), look, closes=True, text=texts_of("text")
     ),

@@ -53,6 +53,15 @@ def find_chat(params: Mapping[str, str], query: bytes, document: dict[str, Any])
     )
 
 
+def keep_chat(document: dict[str, Any], limit: int, kind: str) -> dict[str, Any]:
+    """OpenAI's newer models take no `max_tokens`, Ollama takes nothing else."""
+    return {**document, "max_tokens" if kind == "ollama" else "max_completion_tokens": limit}
+
+
+def keep_response(document: dict[str, Any], limit: int, kind: str) -> dict[str, Any]:
+    return {**document, "max_output_tokens": limit}
+
+
 def find_responses(params: Mapping[str, str], query: bytes, document: dict[str, Any]) -> Asked:
     verify_counts(document, ("max_output_tokens", "max_tool_calls"))
     detached = bool(document.get("background"))
@@ -178,6 +187,7 @@ OPERATIONS = {
             look_at_chat,
             text=texts_of("content", "arguments", "refusal", "reasoning_content"),
         ),
+        keep=keep_chat,
         link_marker=b"_url",
         links=links_of_chat,
     ),
@@ -191,6 +201,7 @@ OPERATIONS = {
         stream=Stream(
             (*(name.encode() for name in _ENDINGS if "." in name), b'"error"'), look_at_response, text=texts_of("delta")
         ),
+        keep=keep_response,
         link_marker=b"_url",
         links=links_of_response,
     ),

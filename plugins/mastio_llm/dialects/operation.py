@@ -83,9 +83,9 @@ class Operation:
     `find` reads model and form from the path's parameters, the query and the body; raises `BadRequest`. `address` is
     where a provider of the same dialect takes it, after its base URL. `in_body`: the body names the model. `query`:
     the parameters of the caller's query that go along. `usage` reads a whole reply; `free`: nothing is used that
-    anybody counts. `encode_break` writes the end of a
-    stream that cannot go on. `links` finds the addresses that the provider is to fetch; there is none in a body without
-    `link_marker`.
+    anybody counts. `encode_break` writes the end of a stream that cannot go on. `keep` limits the tokens of each answer
+    in the body of a caller who did not, for a kind of provider. `links` finds the addresses that the provider is to
+    fetch; there is none in a body without `link_marker`.
     """
 
     kind: str
@@ -97,6 +97,7 @@ class Operation:
     in_body: bool = True
     query: frozenset[bytes] = frozenset()
     stream: Stream = field(default_factory=lambda: Stream((), never))
+    keep: Callable[[dict[str, Any], int, str], dict[str, Any]] = lambda document, limit, kind: document
     free: bool = False
     link_marker: bytes = b""
     links: Callable[[dict[str, Any]], Iterator[object]] | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -81,9 +82,9 @@ async def test_every_budget_or_none() -> None:
         with pytest.raises(Denied) as refusal:
             await limits(worker.keeper, *rows).reserve(ALICE, CHAT, CALL)
         assert refusal.value.__notes__ == ["budget/c"]
-        settle = await limits(worker.keeper, *rows[:2]).reserve(ALICE, CHAT, CALL)
-        assert settle is not None
-        settle({"input_tokens": 20, "output_tokens": 3, "cost_nano_usd": 9})
+        hold = await limits(worker.keeper, *rows[:2]).reserve(ALICE, CHAT, CALL)
+        assert hold is not None
+        hold.settle({"input_tokens": 20, "output_tokens": 3, "cost_nano_usd": 9})
     assert {series: spent for (series, _), spent in count.spent.items()} == {"a": 1, "b": 23, "c": 0}
     assert count.held() == 0
 
@@ -96,9 +97,9 @@ async def test_what_is_counted(usage: Any, counted: tuple[int, int, int]) -> Non
     count = Count(dict.fromkeys(("requests", "tokens", "usd"), 10**12))
     rows = [budget(name=unit, series=unit, unit=unit, limit=10**12) for unit in ("requests", "tokens", "usd")]
     async with open_worker(count) as worker:
-        settle = await limits(worker.keeper, *rows).reserve(ALICE, CHAT, CALL)
-        assert settle is not None
-        settle(usage)
+        hold = await limits(worker.keeper, *rows).reserve(ALICE, CHAT, CALL)
+        assert hold is not None
+        hold.settle(usage)
     assert tuple(count.spent.values()) == counted and count.held() == 0
 
 
@@ -107,11 +108,11 @@ async def test_what_costs_nothing_needs_no_room() -> None:
     async with open_worker(count) as worker:
         spent = limits(worker.keeper, budget(limit=0))
         assert await spent.reserve(ALICE, CHAT, FREE) is None
-        settle = await limits(worker.keeper, budget(limit=0, unit="usd")).reserve(
+        hold = await limits(worker.keeper, budget(limit=0, unit="usd")).reserve(
             ALICE, CHAT, Message(b"", bound=Bound(9, 0))
         )
-        assert settle is not None
-        settle({"cost_nano_usd": 0})
+        assert hold is not None
+        hold.settle({"cost_nano_usd": 0})
         with pytest.raises(Denied):
             await spent.reserve(ALICE, CHAT, CALL)
         with pytest.raises(Denied):
@@ -128,9 +129,9 @@ async def test_no_budget_of_money_lets_pass_what_has_no_price() -> None:
         with pytest.raises(Denied) as refusal:
             await limits(worker.keeper, budget(unit="usd")).reserve(ALICE, CHAT, call)
         assert (refusal.value.status, refusal.value.code) == (403, "denied")
-        settle = await limits(worker.keeper, budget()).reserve(ALICE, CHAT, call)
-        assert settle is not None
-        settle(None)
+        hold = await limits(worker.keeper, budget()).reserve(ALICE, CHAT, call)
+        assert hold is not None
+        hold.settle(None)
 
 
 async def test_slots_are_free_again_however_an_exchange_ends() -> None:
@@ -147,13 +148,13 @@ async def test_slots_are_free_again_however_an_exchange_ends() -> None:
         assert refusal.value.__notes__ == ["limits/concurrent_per_agent"]
         bob = await both.reserve(Principal("bob", ALICE.roles), CHAT, FREE)
         assert bob is not None
-        first(None)
+        first.settle(None)
         with pytest.raises(Denied):
             await both.reserve(ALICE, CHAT, CALL)  # the budget is set aside whole; the slot is given back
         third = await both.reserve(ALICE, CHAT, FREE)
         assert third is not None
-        for settle in (second, third, bob):
-            settle({})
+        for hold in (second, third, bob):
+            hold.settle({})
         assert both._taken == {}
 
 
@@ -234,3 +235,59 @@ def test_it_is_said_in_the_callers_dialect(dialect: Any, said: bytes) -> None:
     status, headers, body = render(dialect, refused(Window(0, None), Shortage(1, 5, 9, 0)), "id")
     assert status == 429 and said in body and b"The budget b has" in body
     assert (b"retry-after", b"3600") in headers
+
+
+BY_UNIT = {"tokens": 1000, "usd": 10**12, "requests": 10}
+SMALL = replace(
+    Bound(5000, 5 * 10**12), enough=Bound(400, 4 * 10**11), least=Bound(60, 6 * 10**10)
+)  # what a caller without a limit brings
+
+
+@pytest.mark.parametrize(
+    ("unit", "taken", "under_way", "granted"),
+    [
+        ("tokens", 0, False, 1000),
+        ("tokens", 940, False, 60),
+        ("tokens", 941, False, None),
+        ("tokens", 600, True, 400),
+        ("tokens", 601, True, None),  # the others will give some back
+        ("usd", 0, False, 10**12),
+        ("usd", 94 * 10**10, False, 6 * 10**10),
+    ],
+)
+async def test_who_can_be_kept_to_less_gets_what_is_left(
+    unit: Any, taken: int, under_way: bool, granted: int | None
+) -> None:
+    count = Count({unit: BY_UNIT[unit]})
+    row = budget(name=unit, series=unit, unit=unit, limit=BY_UNIT[unit])
+    async with open_worker(count) as worker:
+        judged = limits(worker.keeper, row)
+        if taken:
+            before = await judged.reserve(ALICE, CHAT, Message(b"", bound=Bound(taken, taken)))
+            assert before is not None and before.granted is None
+            if not under_way:
+                before.settle({"input_tokens": taken, "cost_nano_usd": taken})
+        call = Message(b"", bound=SMALL)
+        if granted is None:
+            with pytest.raises(Denied):
+                await judged.reserve(ALICE, CHAT, call)
+            return
+        hold = await judged.reserve(ALICE, CHAT, call)
+        assert hold is not None and hold.granted is not None
+        assert (hold.granted.tokens if unit == "tokens" else hold.granted.nano_usd) == granted
+        hold.settle({"input_tokens": 1, "cost_nano_usd": 1})
+        if taken and under_way:
+            before.settle({})
+    assert count.held() == 0
+
+
+async def test_the_smallest_of_several_budgets_counts() -> None:
+    rows = [budget(name=name, series=name, unit="tokens", limit=limit) for name, limit in (("a", 900), ("b", 700))]
+    rows.append(budget(name="c", series="c", unit="usd", limit=10**12))
+    count = Count({"a": 900, "b": 700, "c": 10**12})
+    async with open_worker(count) as worker:
+        hold = await limits(worker.keeper, *rows).reserve(ALICE, CHAT, Message(b"", bound=SMALL))
+        assert hold is not None and hold.granted is not None
+        assert (hold.granted.tokens, hold.granted.nano_usd) == (700, 10**12)
+        hold.settle({})
+    assert count.held() == 0

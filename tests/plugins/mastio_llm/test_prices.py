@@ -6,8 +6,9 @@ from decimal import Decimal
 
 import pytest
 
+from mastio.exchange import Bound
 from mastio_llm import read_prices
-from mastio_llm.counting import bound_call, complete
+from mastio_llm.counting import bound_call, complete, find_limit
 from mastio_llm.dialects.operation import Asked
 from mastio_llm.prices import Price, PriceRow, Prices, encode_usd, read_price
 
@@ -106,3 +107,33 @@ def test_what_the_provider_does_not_say_is_estimated_and_marked() -> None:
 )
 def test_usd_are_written_exactly(nano: int, text: str) -> None:
     assert encode_usd(nano) == text
+
+
+ANY = Asked("m")
+
+
+@pytest.mark.parametrize(
+    ("granted", "asked", "limit"),
+    [
+        ([], ANY, None),
+        ([Bound(150, None)], ANY, 50),
+        ([Bound(150, None)], Asked("m", answers=2), 25),
+        ([Bound(150, 10**9), Bound(130, 10**9)], ANY, 30),
+        ([Bound(100_000, 100 * 150 + 600 * 7)], ANY, 7),
+        ([Bound(100_000, 100 * 150 + 600 * 7 + 599)], ANY, 7),
+        ([Bound(50, None)], ANY, 1),
+    ],
+)
+def test_a_call_keeps_to_what_was_granted(granted: list[Bound], asked: Asked, limit: int | None) -> None:
+    mini = price("gpt-4o-mini")
+    assert find_limit(b"x" * 100, asked, mini, granted) == limit
+    for bound in granted:
+        if limit is not None and bound.tokens >= 102:
+            assert 100 + limit * asked.answers <= bound.tokens
+            assert bound.nano_usd is None or mini.most_nano_usd(100, limit * asked.answers) <= bound.nano_usd
+
+
+def test_only_who_sets_no_limit_can_be_kept_to_less() -> None:
+    free, own = bound_call(b"x" * 100, ANY, None), bound_call(b"x" * 100, Asked("m", limit=9), None)
+    assert own.least is None and own.enough is None and bound_call(b"x", Asked("m", writes=False), None).least is None
+    assert free.enough == Bound(100 + 1024, None) and free.least == Bound(100 + 16, None)
