@@ -22,7 +22,7 @@ from mastio.services import Services
 from mastio_cache.directives import AnsweredKinds, Course, choose, forbids_keeping, read_wishes
 from mastio_cache.figures import Figures
 from mastio_cache.flights import Flights, Turn
-from mastio_cache.kept import KEPT_HEADERS, Kept, is_failure
+from mastio_cache.kept import KEPT_HEADERS, PIECE, Kept, is_failure
 from mastio_cache.key import Share, derive, digest, key_of, pack, tenant_of, version_of
 from mastio_cache.memory import Memory
 from mastio_cache.nearness import KINDS, split_text
@@ -259,13 +259,14 @@ class Gathering:
     def take(self, piece: bytes) -> None:
         if self._pieces is None:
             return
-        if self._size + len(piece) > self._cache.max_answer_bytes or len(piece) > self._cache.room:
+        taken = len(piece) + PIECE
+        if self._size + len(piece) > self._cache.max_answer_bytes or taken > self._cache.room:
             self._forget()
             self._turn.release()
             return
         self._pieces.append(piece)
         self._size += len(piece)
-        self._cache.room -= len(piece)
+        self._cache.room -= taken
 
     def complete(self, recorded: Recorded, *, streamed: bool) -> None:
         """The answer is whole: it is kept, if all of it is here."""
@@ -307,7 +308,7 @@ class Gathering:
     def _forget(self) -> list[bytes] | None:
         pieces, self._pieces = self._pieces, None
         if pieces is not None:
-            self._cache.room += self._size
+            self._cache.room += self._size + PIECE * len(pieces)
         return pieces
 
 

@@ -16,6 +16,7 @@ from pydantic import Field
 
 from mastio.errors import DispatchError
 from mastio.hooks import PluginSettings
+from mastio.provider_secrets import PlainKey, SecretError, parse_secret
 from mastio.services import Services, Upstream
 from mastio.store.base import ProviderRow
 from mastio.target import TargetError
@@ -66,7 +67,7 @@ class Semantic:
         try:
             async with asyncio.timeout(self.settings.deadline):
                 vector = await self._embed(text)
-        except (DispatchError, TargetError, TimeoutError) as error:
+        except (DispatchError, TargetError, SecretError, TimeoutError) as error:
             self._rests_until = time.monotonic() + REST
             log.warning("questions are not compared for %d s: %s", REST, type(error).__name__)
             return None
@@ -80,8 +81,11 @@ class Semantic:
             self._pool = (row, self._services.upstreams.open(row.base_url, row.allow_addresses, row.timeouts))
         headers = [("content-type", "application/json"), ("accept-encoding", "identity")]
         if row.api_key:
+            secret = parse_secret(row.kind, row.base_url, row.api_key)
+            if not isinstance(secret, PlainKey):
+                raise DispatchError("The provider of embeddings has no key that could be sent.")
             name, prefix = ("api-key", "") if row.kind == "azure" else ("authorization", "Bearer ")
-            headers.append((name, prefix + row.api_key))
+            headers.append((name, prefix + secret.key))
         body = orjson.dumps({"model": self.settings.model, "input": text, "encoding_format": "float"})
         async with self._pool[1].send("POST", "/embeddings", headers, body) as upstream:
             reply = await upstream.read(MAX_REPLY)

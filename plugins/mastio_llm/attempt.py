@@ -32,7 +32,7 @@ from mastio_llm.jsonarray import ArraySplitter
 from mastio_llm.passing import Headers, declare, reply_headers, request_headers, usage_headers
 from mastio_llm.prices import Price
 from mastio_llm.sse import BrokenOff, EventTooLong, Splitter, Unreadable, read_events
-from mastio_llm.translate.checks import read_message
+from mastio_llm.translate.checks import OfThisCall, read_message
 from mastio_llm.translate.translation import StreamTranslator, Translation
 from mastio_llm.ways import Choice
 
@@ -274,7 +274,8 @@ async def _failure(upstream: UpstreamReply, way: Way, credential: Credential) ->
     choice, facts = way.choice, {"upstream_status": upstream.status}
     refused = upstream.status in (401, 403) or SPEAKERS[choice.provider.kind].refuses_key(body)
     if refused or _tells(body, credential):
-        kind = Transient if upstream.status == 401 and credential.forget() else DispatchError
+        kind = OfThisCall if upstream.status == 403 else DispatchError  # which may be about the model
+        kind = Transient if upstream.status == 401 and credential.forget() else kind
         raise kind("The provider refused the appliance's credential.", code="upstream_refused")
     if upstream.status in PASSED_ON:
         if way.adaptation is not None:

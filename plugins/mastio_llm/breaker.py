@@ -4,6 +4,9 @@
                                              ▲                        │
                                              └──failure, twice the pause──┘
 
+Only what says something of the provider counts: no failure that has to do with one call alone, and none of a call that
+began before somebody else's was answered. So nobody shuts a provider to others by what they ask for, or for how long.
+
 Who has another provider goes there meanwhile. Who has none is refused at once only where failing took long: a quick
 failure says more than our guess. The pauses are short, so that everybody is back within `LONGEST` of its recovery.
 """
@@ -23,11 +26,12 @@ WEIGHT = 0.2
 class Health:
     """What is known of one provider in one worker. Times are monotonic seconds."""
 
-    __slots__ = ("_failures", "_pause", "_slow", "_trying", "_until", "latency")
+    __slots__ = ("_answered", "_failures", "_pause", "_slow", "_trying", "_until", "latency")
 
     def __init__(self) -> None:
         self.latency: float | None = None
         """Average seconds until a reply begins; None before the first."""
+        self._answered = float("-inf")  # when it was last known to be well
         self._failures = 0
         self._pause = FIRST
         self._slow = False
@@ -55,13 +59,17 @@ class Health:
         """Seconds until a call may try again."""
         return max(self._until - now, 0.0) if self.is_open else 0.0
 
-    def succeed(self, seconds: float) -> None:
-        """The provider answered, after so long."""
-        self.latency = seconds if self.latency is None else self.latency + WEIGHT * (seconds - self.latency)
-        self._failures, self._pause, self._trying = 0, FIRST, False
+    def succeed(self, now: float, seconds: float | None) -> None:
+        """The provider answered, after so long; None: with a refusal, which says nothing of how quick it is."""
+        if seconds is not None:
+            self.latency = seconds if self.latency is None else self.latency + WEIGHT * (seconds - self.latency)
+        self._answered, self._failures, self._pause, self._trying = now, 0, FIRST, False
 
     def fail(self, now: float, seconds: float) -> None:
         """It took so long to fail."""
+        if now - seconds < self._answered:
+            self._trying = False
+            return
         self._failures += 1
         self._slow = seconds >= SLOW
         if self._trying:
@@ -71,5 +79,5 @@ class Health:
         self._trying = False
 
     def release(self) -> None:
-        """The caller went away: nothing was learned."""
+        """The caller went away, or failed by itself: nothing was learned."""
         self._trying = False

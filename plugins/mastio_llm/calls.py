@@ -28,6 +28,7 @@ from mastio_llm.passing import parse_retry_after, passed_on, read_query, verify_
 from mastio_llm.prices import Prices
 from mastio_llm.registry import Registry
 from mastio_llm.translate import TRANSLATIONS
+from mastio_llm.translate.checks import OfThisCall
 from mastio_llm.ways import Balance, Choice, arrange, resolve
 
 LONGEST_WAIT = 2.0
@@ -139,6 +140,7 @@ class Calls:
         tries = 0
         failure: DispatchError | Reply | None = None
         ways = await self._permitted(recorded)
+        failed = ways[0]
         for way in ways:
             health = self._registry.health(way.choice.provider.name)
             for n in range(1 + self._resilience.retries):
@@ -146,7 +148,7 @@ class Calls:
                     failure = failure or left_alone(health.wait(monotonic()))
                     break
                 tries += 1
-                failure = await self._try(way, health, recorded)
+                failure, failed = await self._try(way, health, recorded), way
                 if isinstance(failure, Reply) and failure.status != 429:
                     return describe(failure, way, recorded, tries)
                 wait = find_wait(failure, n, self._draw())
@@ -154,7 +156,7 @@ class Calls:
                     break
                 await asyncio.sleep(wait)
         if isinstance(failure, Reply):
-            return describe(failure, way, recorded, tries)
+            return describe(failure, failed, recorded, tries)
         raise failure or DispatchError("No provider may carry this out.", code="upstream_unreachable")
 
     async def _permitted(self, recorded: Recorded) -> list[Way]:
@@ -171,8 +173,10 @@ class Calls:
             if provider is None:
                 raise DispatchError("The provider is described wrongly.", code="upstream_unreachable")
             reply = await attempt(way, provider.pool, provider.credential, recorded)
-            health.succeed(monotonic() - started)
+            health.succeed(monotonic(), monotonic() - started if reply.status == 200 else None)
             learned = True
+        except OfThisCall as error:
+            return error
         except DispatchError as error:
             health.fail(monotonic(), monotonic() - started)
             learned = True
@@ -191,6 +195,8 @@ async def _watch(windows: AsyncIterator[Window], health: Health) -> AsyncIterato
     try:
         async for window in windows:
             yield window
+    except OfThisCall:
+        raise
     except DispatchError:
         health.fail(monotonic(), monotonic() - started)
         raise

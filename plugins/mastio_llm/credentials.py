@@ -17,7 +17,7 @@ import orjson
 from cryptography.hazmat.primitives.asymmetric import padding
 from cryptography.hazmat.primitives.hashes import SHA256
 
-from mastio.errors import DispatchError
+from mastio.errors import DispatchError, UpstreamTimeout
 from mastio.jose import encode_base64url
 from mastio.provider_secrets import AccessKey, EntraApplication, PlainKey, ServiceAccount, parse_secret
 from mastio.services import Services, Upstream
@@ -30,6 +30,9 @@ Headers = list[tuple[str, str]]
 
 EARLY = 120.0
 """Seconds before its end at which a token is fetched anew."""
+
+FETCH_WITHIN = 30.0
+"""Seconds, whatever the provider's own timeouts are."""
 
 MAX_TOKEN_REPLY = 64 * 1024
 GOOGLE_SCOPE = "https://www.googleapis.com/auth/cloud-platform"
@@ -64,26 +67,51 @@ class Key:
 
 
 class Token:
-    """A bearer token that `fetch` gives out, with the seconds that it is good for."""
+    """A bearer token that `fetch` gives out, with the seconds that it is good for.
 
-    def __init__(self, fetch: Callable[[], Awaitable[tuple[str, float]]], secrets: tuple[bytes, ...]) -> None:
+    Whoever needs one while it is being fetched gets what comes of that, a failure too: nobody waits for more than one
+    fetch, which has `within` seconds. It goes on when who began it has gone.
+    """
+
+    def __init__(
+        self,
+        fetch: Callable[[], Awaitable[tuple[str, float]]],
+        secrets: tuple[bytes, ...],
+        within: float = FETCH_WITHIN,
+    ) -> None:
         self._fetch = fetch
         self._fixed = secrets
+        self._within = within
         self._token: str | None = None
         self._until = 0.0
-        self._fetching = asyncio.Lock()
+        self._fetching: asyncio.Future[str] | None = None
 
     @property
     def secrets(self) -> tuple[bytes, ...]:
         return self._fixed if self._token is None else (*self._fixed, self._token.encode())
 
     async def headers(self, method: str, path: str, headers: Headers, body: bytes) -> Headers:
-        if self._token is None or time.monotonic() >= self._until:
-            async with self._fetching:
-                if self._token is None or time.monotonic() >= self._until:
-                    token, seconds = await self._fetch()
-                    self._token, self._until = token, time.monotonic() + max(seconds - EARLY, seconds / 2)
-        return [("authorization", f"Bearer {self._token}")]
+        token = self._token
+        if token is None or time.monotonic() >= self._until:
+            if self._fetching is None:
+                self._fetching = asyncio.ensure_future(self._renew())
+                self._fetching.add_done_callback(self._done)
+            token = await asyncio.shield(self._fetching)
+        return [("authorization", f"Bearer {token}")]
+
+    async def _renew(self) -> str:
+        try:
+            async with asyncio.timeout(self._within):
+                token, seconds = await self._fetch()
+        except TimeoutError as error:
+            raise UpstreamTimeout("The provider's tokens cannot be had in time.") from error
+        self._token, self._until = token, time.monotonic() + max(seconds - EARLY, seconds / 2)
+        return token
+
+    def _done(self, fetching: asyncio.Future[str]) -> None:
+        self._fetching = None
+        if not fetching.cancelled():
+            fetching.exception()  # seen, also where nobody waits for it any more
 
     def forget(self) -> bool:
         had, self._token = self._token is not None, None

@@ -7,6 +7,7 @@ on each model.
 
 from __future__ import annotations
 
+import asyncio
 import time
 
 from mastio.errors import DispatchError
@@ -15,12 +16,18 @@ from mastio.services import Services
 from mastio.store.base import ProviderRow
 from mastio.strictjson import JsonError, parse_object
 from mastio_llm.dialects import LISTINGS, OPERATIONS, SPEAKERS
+from mastio_llm.dialects.operation import MAX_MODEL
 from mastio_llm.registry import Registry
 from mastio_llm.translate import TRANSLATIONS
 from mastio_llm.ways import serves
 
 KEEP = 60.0
 MAX_LIST = 4 * 1024 * 1024
+MAX_NAMES = 2_000
+"""Of one provider's list: policies are asked about each."""
+
+ASK_WITHIN = 5.0
+"""Seconds. A provider that takes longer must not keep the others' models from being told."""
 
 
 def reachable(dialect: Dialect) -> frozenset[str]:
@@ -63,8 +70,9 @@ class Models:
         known = self._listed.get(row.name)
         if known is None or known[0] != row or time.monotonic() >= known[1]:
             try:
-                known = (row, time.monotonic() + KEEP, await self._ask(row))
-            except (DispatchError, JsonError):
+                async with asyncio.timeout(ASK_WITHIN):
+                    known = (row, time.monotonic() + KEEP, await self._ask(row))
+            except (DispatchError, JsonError, TimeoutError):
                 known = (row, time.monotonic() + KEEP / 12, [])  # a provider that is down has no models for now
             self._listed[row.name] = known
         return list(dict.fromkeys([*named, *(name for name in known[2] if serves(row, name))]))
@@ -81,4 +89,5 @@ class Models:
         async with provider.pool.send("GET", listing.address, headers, b"") as upstream:
             if upstream.status != 200:
                 return []
-            return listing.read(parse_object(await upstream.read(MAX_LIST)))
+            names = listing.read(parse_object(await upstream.read(MAX_LIST)))
+            return [name for name in names[:MAX_NAMES] if len(name) <= MAX_MODEL]

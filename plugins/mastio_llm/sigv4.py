@@ -36,7 +36,8 @@ class Signature:
         self._credentials = AwsCredentialsProvider.new_static(
             key.access_key_id, key.secret_access_key, key.session_token
         )
-        self.secrets = (key.secret_access_key.encode(),)
+        secrets = (key.secret_access_key, key.session_token)
+        self.secrets = tuple(secret.encode() for secret in secrets if secret)
 
     async def headers(self, method: str, path: str, headers: Headers, body: bytes) -> Headers:
         """The signer works in memory and is done when it returns."""

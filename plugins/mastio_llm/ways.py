@@ -19,6 +19,9 @@ from mastio_llm.dialects import SPEAKERS
 
 Balance = Literal["weight", "latency"]
 
+LOOK_AGAIN = 0.05
+"""The part of calls that goes to another than the quickest, so that it is known how quick the others are by now."""
+
 
 @dataclass(frozen=True, slots=True)
 class Choice:
@@ -101,6 +104,8 @@ def arrange(
     first = [choice for choice in choices if shares(choice)]
     if balance == "latency":
         first.sort(key=lambda choice: latency(choice.provider.name) or 0.0)
+        if len(first) > 1 and draw() < LOOK_AGAIN:
+            first.insert(0, first.pop(1 + int(draw() * (len(first) - 1))))
     else:
         first = _draw_by_weight(first, draw)
     return (*first, *(choice for choice in choices if choice not in first))

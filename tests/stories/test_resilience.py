@@ -27,6 +27,7 @@ def world() -> Iterator[tuple[Appliance, Identity]]:
     settings = """
 [llm.fallbacks]
 "lonely/m" = ["second/m", "claude/m"]
+"lonely/busy" = ["first/one"]
 """
     with open_appliance(stub=None, more=settings) as (appliance, _):
         yield appliance, appliance.enroll("caller")
@@ -194,7 +195,9 @@ def test_no_policy_no_fallback(world: Any, ask: Any, providers: dict[str, Provid
             assert admin.delete("/v1/admin/policies/not-two").status_code == 204
 
 
-def test_a_provider_that_makes_wait_is_left_alone_and_comes_back(ask: Any, providers: dict[str, Provider]) -> None:
+def test_a_provider_that_makes_wait_is_left_alone_and_comes_back(
+    world: Any, ask: Any, providers: dict[str, Provider]
+) -> None:
     wait_for(lambda: ask("first/one").status_code == 200)
     providers["first"].script = Script(delay=1.4)
     with_pauses = [ask("first/one") for _ in range(11)]
@@ -204,8 +207,62 @@ def test_a_provider_that_makes_wait_is_left_alone_and_comes_back(ask: Any, provi
     before = len(providers["first"].asked)
     assert ask("both").headers["x-provider"] == "second" and len(providers["first"].asked) == before
     assert ask("lonely/m2").status_code == 200  # nobody else is concerned
+    providers["lonely"].script = Script(429)
+    reply = ask("lonely/busy")
+    assert (reply.status_code, reply.headers["x-provider"], len(providers["first"].asked)) == (429, "lonely", before)
+    assert "target" not in outcome(world, reply)[1]["response"]  # that of who answered, not of who was passed over
     providers["first"].script = GOOD
     wait_for(lambda: ask("first/one").status_code == 200, 10)
+
+
+ODD = Script(pieces=[b'{"choices":[{"index":0,"message":{"tool_calls":[{"id":"c","function":5}]}}]}'])
+
+
+@pytest.mark.parametrize(("path", "how"), [(CHAT, Script(403)), (CHAT, Script(422)), ("/v1/messages", ODD)])
+def test_nobody_shuts_a_provider_to_others_by_what_they_ask_for(
+    world: Any, ask: Any, providers: dict[str, Provider], path: str, how: Script
+) -> None:
+    wait_for(lambda: ask("first/one").status_code == 200)
+    providers["first"].next = [how] * 12
+    with world[0].by_certificate(world[1]) as client:
+        body = {"model": "first/mine", "messages": [{"role": "user", "content": "hi"}], "max_tokens": 9}
+        replies = [client.post(path, json=body).status_code for _ in range(12)]
+    assert 200 not in replies and not providers["first"].next
+    assert "first" in {ask("both").headers["x-provider"] for _ in range(12)}
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        Script(pieces=[b'{"models":[{"name":"models/odd","supportedGenerationMethods":5}]}']),
+        Script(pieces=[b'{"models":[5,{"name":7},{"name":"a","supportedGenerationMethods":{"generateContent":1}}]}']),
+        Script(pieces=[b"[" * 2000]),
+        Script(500),
+        Script(delay=12),
+    ],
+)
+def test_one_providers_list_does_not_keep_the_others_from_being_told(
+    world: tuple[Appliance, Identity], providers: dict[str, Provider], how: Script
+) -> None:
+    appliance, identity = world
+    with run_provider(appliance, "gemini", "lister") as lister, appliance.by_certificate(identity) as client:
+        lister.script = how
+        started = time.monotonic()
+        reply = client.get("/v1/models")
+        assert reply.status_code == 200 and time.monotonic() - started < 8
+        names = {model["id"] for model in reply.json()["data"]}
+        assert "both" in names and not any("odd" in name for name in names)
+
+
+def test_a_list_has_an_end(world: tuple[Appliance, Identity], providers: dict[str, Provider]) -> None:
+    appliance, identity = world
+    listed = b",".join(b'{"name":"m%d","supportedGenerationMethods":["generateContent"]}' % n for n in range(20_000))
+    long = b'{"name":"%b","supportedGenerationMethods":["generateContent"]}' % (b"n" * 300)
+    with run_provider(appliance, "gemini", "lister") as lister, appliance.by_certificate(identity) as client:
+        lister.script = Script(pieces=[b'{"models":[%b,%b]}' % (long, listed)])
+        reply = client.get("/v1/models")
+        names = {model["id"] for model in reply.json()["data"] if model["id"].startswith("lister/")}
+        assert "lister/m0" in names and 1000 <= len(names) <= 2001 and max(map(len, names)) < 300
 
 
 def wait_for(condition: Any, seconds: float = 5.0) -> None:

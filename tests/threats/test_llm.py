@@ -221,6 +221,42 @@ def test_no_provider_is_asked_to_fetch_from_within(judge: Judge, caller: Caller,
     caller.twin(door, with_link(name, "https://images.example.com/a.png?size=1"))
 
 
+def deeper_links(url: str) -> dict[str, tuple[str, dict[str, Any]]]:
+    """Where else the APIs, or those who imitate them, have an address to fetch."""
+    image = {"type": "image", "source": {"type": "url", "url": url}}
+    document = {"type": "document", "source": {"type": "content", "content": [image]}}
+    result = {"type": "tool_result", "tool_use_id": "t", "content": [document]}
+    good = {"fileUri": "https://images.example.com/a.png"}
+    shown = {"functionResponse": {"name": "f", "response": {}, "parts": [{"fileData": {"fileUri": url}}]}}
+    video = {"type": "video_url", "video_url": {"url": url}}
+    audio = {"type": "audio_url", "audio_url": url}
+    variables = {"p": {"type": "input_image", "image_url": url}}
+
+    def said(content: Any) -> dict[str, Any]:
+        return {"messages": [{"role": "user", "content": content}]}
+
+    return {
+        "video": ("chat", DOORS["chat"].right(**said([video]))),
+        "audio": ("chat", DOORS["chat"].right(**said([audio]))),
+        "document": ("messages", DOORS["messages"].right(**said([document]))),
+        "result": ("messages", DOORS["messages"].right(**said([result]))),
+        "count": ("count", DOORS["count"].right(**said([result]))),
+        "twice": (
+            "gemini",
+            DOORS["gemini"].right(contents=[{"parts": [{"fileData": good, "file_data": {"file_uri": url}}]}]),
+        ),
+        "shown": ("gemini", DOORS["gemini"].right(contents=[{"parts": [shown]}])),
+        "variables": ("responses", DOORS["responses"].right(prompt={"id": "p", "variables": variables})),
+    }
+
+
+@pytest.mark.parametrize("name", deeper_links(""))
+def test_no_address_is_too_deep_to_be_found(judge: Judge, caller: Caller, name: str) -> None:
+    place, body = deeper_links(INNER["metadata"])[name]
+    judge.refused(caller.ask(DOORS[place], body), refusal(422, "invalid_body"), DOORS[place].at)
+    caller.twin(DOORS[place], deeper_links("https://images.example.com/a.png")[name][1])
+
+
 def test_a_marker_in_escapes_hides_nothing(judge: Judge, caller: Caller) -> None:
     door = DOORS["chat"]
     raw = json.dumps(with_link("chat", INNER["metadata"])).replace("image_url", "image\\u005furl").encode()

@@ -70,11 +70,18 @@ def _verify_messages(document: dict[str, Any]) -> None:
 
 def links_of_messages(document: dict[str, Any]) -> Iterator[object]:
     for message in parts_of(document.get("messages")):
-        for block in parts_of(message.get("content")):
-            for part in (block, *parts_of(block.get("content"))):
-                yield member(part, "source").get("url")
+        yield from _links_of_blocks(message.get("content"))
     for server in parts_of(document.get("mcp_servers")):
         yield server.get("url")
+
+
+def _links_of_blocks(content: object) -> Iterator[object]:
+    """Blocks may be in results of tools, and in documents. (How deep a body may be is bounded.)"""
+    for block in parts_of(content):
+        source = member(block, "source")
+        yield source.get("url")
+        yield from _links_of_blocks(block.get("content"))
+        yield from _links_of_blocks(source.get("content"))
 
 
 def read_usage(document: Any) -> Usage | None:

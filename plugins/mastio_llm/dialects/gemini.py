@@ -95,9 +95,16 @@ def keep_content(document: dict[str, Any], limit: int, kind: str) -> dict[str, A
 def links_of_contents(document: dict[str, Any]) -> Iterator[object]:
     for name in ("contents", "systemInstruction", "system_instruction"):
         for content in parts_of(document.get(name)):
-            for part in parts_of(content.get("parts")):
-                file = member(part, "fileData") or member(part, "file_data")
-                yield from (file.get("fileUri"), file.get("file_uri"))
+            yield from _links_of_parts(content)
+
+
+def _links_of_parts(content: dict[str, Any]) -> Iterator[object]:
+    """In every spelling, since it is not ours to say which one counts. What a function gave may have parts too."""
+    for part in parts_of(content.get("parts")):
+        for file in (member(part, "fileData"), member(part, "file_data")):
+            yield from (file.get("fileUri"), file.get("file_uri"))
+        for given in (member(part, "functionResponse"), member(part, "function_response")):
+            yield from _links_of_parts(given)
 
 
 def read_usage(document: Any) -> Usage | None:
@@ -197,11 +204,24 @@ EMBED = Operation(
 )
 """What translations ask of providers; callers have no route to them."""
 
+
+def refuses_key(body: bytes) -> bool:
+    """A bad key is a bad request to Google. What the caller wrote may be in the message, but not in the reason."""
+    if b"API_KEY_INVALID" not in body:
+        return False
+    try:
+        document = parse(body)
+    except JsonError:
+        return True
+    errors = [member(one, "error") for one in parts_of(document)]
+    return any(detail.get("reason") == "API_KEY_INVALID" for e in errors for detail in parts_of(e.get("details")))
+
+
 SPEAKER = Speaker(
     "gemini",
     "x-goog-api-key",
     prefix=b"x-goog-api-client",
-    refuses_key=lambda body: b"API_KEY_INVALID" in body,
+    refuses_key=refuses_key,
 )
 
 
@@ -211,7 +231,8 @@ def read_models(document: dict[str, Any]) -> list[str]:
     found = []
     for item in items if isinstance(items, list) else []:
         name = item.get("name") if isinstance(item, dict) else None
-        if isinstance(name, str) and "generateContent" in (item.get("supportedGenerationMethods") or ()):
+        methods = item.get("supportedGenerationMethods") if isinstance(item, dict) else None
+        if isinstance(name, str) and isinstance(methods, list) and "generateContent" in methods:
             found.append(name.removeprefix("models/"))
     return found
 

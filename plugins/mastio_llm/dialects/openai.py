@@ -89,15 +89,22 @@ def find_plain(params: Mapping[str, str], query: bytes, document: dict[str, Any]
 def links_of_chat(document: dict[str, Any]) -> Iterator[object]:
     for message in parts_of(document.get("messages")):
         for part in parts_of(message.get("content")):
-            link = part.get("image_url")
+            yield from _links_of_part(part)
+
+
+def _links_of_part(part: dict[str, Any]) -> Iterator[object]:
+    """Images and files, and what others who speak this API fetch: videos, sounds."""
+    for name, link in part.items():
+        if name.endswith("_url"):
             yield link.get("url") if isinstance(link, dict) else link
 
 
 def links_of_response(document: dict[str, Any]) -> Iterator[object]:
     for item in parts_of(document.get("input")):
         for part in (item, *parts_of(item.get("content")), *parts_of(item.get("output"))):
-            link = part.get("image_url")
-            yield from (link.get("url") if isinstance(link, dict) else link, part.get("file_url"))
+            yield from _links_of_part(part)
+    for part in parts_of(list(member(member(document, "prompt"), "variables").values())):
+        yield from _links_of_part(part)
     for tool in parts_of(document.get("tools")):
         yield tool.get("server_url")
 

@@ -10,11 +10,11 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from mastio.errors import DispatchError
 from mastio_llm.dialects import OPERATIONS
 from mastio_llm.dialects.gemini import read_usage
 from mastio_llm.dialects.operation import Usage, member, tokens
 from mastio_llm.translate.checks import (
+    OfThisCall,
     dump,
     find_message,
     invalid,
@@ -235,7 +235,7 @@ def _finish(candidate: Mapping[str, Any]) -> Finish | None:
     finish = FINISH.get(reason) if isinstance(reason, str) else None
     if finish is None:
         said = reason if isinstance(reason, str) and _WORD.fullmatch(reason) else "unknown"
-        raise DispatchError(f"The provider did not finish its answer ({said}).")
+        raise OfThisCall(f"The provider did not finish its answer ({said}).")
     return finish
 
 

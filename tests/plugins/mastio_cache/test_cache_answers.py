@@ -403,16 +403,16 @@ async def test_nobody_waits_longer_than_they_may() -> None:
 
 
 async def test_streams_under_way_take_no_more_memory_than_they_may() -> None:
-    bench = Bench(max_gathering_bytes=100)
+    bench = Bench(max_gathering_bytes=200)  # each piece takes 64 bytes beside its content
     bench.upstream.answer = lambda _: streamed(bench.upstream, [bytes(60), b"end"])
     opened = [(await bench.get(body=b"%d" % number))[1] for number in range(3)]
     readers = [reply.body.__aiter__() for reply in opened if not isinstance(reply.body, bytes)]
     for reader in readers:
         await reader.__anext__()
-    assert bench.cache.room == 40
+    assert bench.cache.room == 76
     for reader in readers:
         await reader.__anext__()
-    assert len(bench.memory) == 1 and bench.cache.room == 100
+    assert len(bench.memory) == 1 and bench.cache.room == 200
 
 
 # --- the second level -------------------------------------------------------------------------------------------------
@@ -457,3 +457,14 @@ async def test_an_old_answer_of_another_worker_is_asked_for_again() -> None:
     third = Bench(second=second)
     third.services.time += 3700
     assert (await third.get(control=[b"no-cache"]))[0] == b"MISS" and second.looked == 4
+
+
+async def test_many_small_pieces_take_room_for_what_they_take_of_memory() -> None:
+    """A provider that trickles must not make a worker hold many times `max_bytes`."""
+    bench = Bench(max_gathering_bytes=100 * 1024)
+    bench.upstream.answer = lambda _: streamed(bench.upstream, [b"\n\n"] * 5000)
+    for _ in range(2):
+        word, reply = await bench.get()
+        assert word == b"MISS"
+        await read(reply)
+    assert len(bench.memory) == 0 and bench.cache.room == 100 * 1024 and len(bench.cache.flights) == 0

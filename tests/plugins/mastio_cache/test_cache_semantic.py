@@ -350,3 +350,15 @@ async def test_a_caller_who_leaves_while_it_is_compared_leaves_nothing(bench: Be
     with pytest.raises(asyncio.CancelledError):
         await task
     assert len(bench.cache.flights) == 0 and bench.upstream.asked == 0
+
+
+async def test_a_secret_that_is_no_key_is_not_sent_as_one(embedder: Embedder) -> None:
+    """That of an application of Entra is for the place of tokens alone."""
+    secret = json.dumps({"tenant_id": "t", "client_id": "c", "client_secret": "s3cret"})
+    for kind, key, asked in (("azure", secret, 0), ("azure", "k", 1)):
+        bench = make(embedder)
+        row = replace(ROW, kind=kind, api_key=key)
+        bench.services.directory.change(providers={**bench.services.directory.providers, "embedder": row})
+        assert (await bench.get(body=body("hello")))[0] == b"MISS"
+        assert len(embedder.asked) == asked
+    assert embedder.asked[0][2]["api-key"] == "k"

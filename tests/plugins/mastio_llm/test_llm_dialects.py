@@ -186,3 +186,19 @@ def test_a_name_that_several_have_goes_to_who_speaks_the_dialect(model: str, dia
 def test_which_responses_have_one_answer(more: dict[str, Any], one: bool) -> None:
     asked = OPERATIONS["/v1/responses"].find({}, b"", {"model": "m", "input": "hi", "temperature": 0, **more})
     assert asked.has_one_answer is one
+
+
+@pytest.mark.parametrize(
+    ("body", "refused"),
+    [
+        (b'{"error":{"details":[{"reason":"API_KEY_INVALID"}]}}', True),
+        (b'[{"error":{"details":[{"reason":"API_KEY_INVALID"}]}}]', True),
+        (b"API_KEY_INVALID", True),
+        (b'{"error":{"message":"Unknown name \\"API_KEY_INVALID\\" at contents","details":[{"reason":"x"}]}}', False),
+        (b'{"error":"API_KEY_INVALID"}', False),
+        (b"{}", False),
+    ],
+)
+def test_only_google_says_that_the_key_is_bad(body: bytes, refused: bool) -> None:
+    """Callers who could make it look so would shut the provider to all."""
+    assert gemini.SPEAKER.refuses_key(body) is refused

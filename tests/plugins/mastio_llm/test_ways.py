@@ -66,6 +66,13 @@ def test_the_quickest_is_first_and_a_new_one_is_tried() -> None:
     assert first_of("latency", {"light": 0.1}, 0) == ["heavy", "light", "claude"]
 
 
+def test_who_was_slow_once_is_looked_at_again() -> None:
+    """Otherwise one slow call, the first of all perhaps, would keep a provider from calls for ever."""
+    known = {"heavy": 0.5, "light": 0.1, "claude": 0.01}
+    first = Counter(first_of("latency", known, seed)[0] for seed in range(4000))
+    assert first.keys() == {"light", "heavy"} and 0.03 < first["heavy"] / 4000 < 0.08
+
+
 def test_a_fallback_never_shares_calls() -> None:
     rows = {"a": replace(ANY, name="a"), "b": replace(ANY, name="b")}
     choices = resolve("a/m", rows, "openai", {"a/m": ["b/m"]})
@@ -93,7 +100,7 @@ def test_a_provider_that_keeps_failing_is_left_alone_for_longer_and_longer() -> 
     assert health.take(now, is_last=False)
     health.release()  # the caller went away: the next one tries
     assert health.take(now, is_last=False)
-    health.succeed(0.5)
+    health.succeed(now, 0.5)
     assert not health.is_open and health.take(now, is_last=False) and health.wait(now) == 0.0
 
 
@@ -111,14 +118,33 @@ def test_one_success_forgets_the_failures() -> None:
     for _ in range(5):
         for _ in range(THRESHOLD - 1):
             health.fail(0.0, 9.0)
-        health.succeed(0.1)
+        health.succeed(0.0, 0.1)
     assert not health.is_open
 
 
 def test_latency_follows_the_newest_calls() -> None:
     health = Health()
-    health.succeed(1.0)
+    health.succeed(0.0, 1.0)
     assert health.latency == 1.0
     for _ in range(50):
-        health.succeed(0.1)
+        health.succeed(0.0, 0.1)
     assert health.latency is not None and abs(health.latency - 0.1) < 0.001
+
+
+def test_an_answer_that_is_none_says_nothing_of_how_quick_a_provider_is() -> None:
+    health = Health()
+    health.succeed(0.0, 1.0)
+    for _ in range(50):
+        health.succeed(0.0, None)
+    assert health.latency == 1.0
+
+
+def test_slow_calls_of_one_say_nothing_where_others_were_answered_meanwhile() -> None:
+    health = Health()
+    health.succeed(99.0, 0.1)
+    for _ in range(5 * THRESHOLD):
+        health.fail(100.0, 30.0)  # they began before that success
+    assert not health.is_open
+    for _ in range(THRESHOLD):
+        health.fail(130.0, 30.0)
+    assert health.is_open
