@@ -4,7 +4,7 @@ Speed is not judged here; the scenarios' own thresholds are (no failed exchange)
 with figures that are made up.
 """
 
-import importlib.util
+import importlib
 import json
 import os
 import shutil
@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from postgresql import create_database
 from world import open_appliance
 
 STRESS = Path(__file__).parent.parent.parent / "scripts" / "stress"
@@ -36,15 +37,15 @@ def stress(scenario: str, tmp_path: Path, *more: str) -> dict[str, object]:
 
 
 def load(name: str) -> ModuleType:
-    """A module of the scripts, which are no package."""
-    spec = importlib.util.spec_from_file_location(f"stress_{name}", STRESS / "lib" / f"{name}.py")
-    assert spec is not None and spec.loader is not None
-    module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    """A module of the scripts, which are no package: they find it beside themselves."""
+    sys.path.insert(0, str(STRESS))
+    try:
+        return importlib.import_module(f"lib.{name}")
+    finally:
+        sys.path.remove(str(STRESS))
 
 
-verdicts = load("verdicts")
+verdicts, streams = load("verdicts"), load("streams")
 
 
 def test_what_is_added_is_the_median_of_the_differences_within_each_round() -> None:
@@ -89,6 +90,132 @@ def test_dialects_are_compared_round_by_round() -> None:
 def test_a_stream_is_one_that_is_seen_to_come_piece_by_piece(times: list[float], wrong: str) -> None:
     found = "; ".join(verdicts.judge_arrivals("the stub", times, 3, 0.05))
     assert wrong in found and bool(wrong) == bool(found)
+
+
+CHAT_END = b'data: {"choices":[{"delta":{},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n'
+CHAT = (
+    b'data: {"choices":[{"delta":{"content":""}}]}\n\n'
+    b'data: {"choices":[{"delta":{"content":"a"}}]}\n\n'
+    b'data: {"choices":[{"delta":{"content":"b"}}]}\n\n'
+)
+CLAUDE = (
+    b'event: ping\ndata: {"type":"ping"}\n\n'
+    b'event: content_block_delta\ndata: {"type":"content_block_delta","delta":{"type":"text_delta","text":"a"}}\n\n'
+    b'event: content_block_delta\ndata: {"type":"content_block_delta","delta":{"type":"text_delta","text":"b"}}\n\n'
+)
+CLAUDE_END = b'event: message_stop\ndata: {"type":"message_stop"}\n\n'
+GEMINI = b'data: {"candidates":[{"content":{"parts":[{"text":"a"}]}}]}\r\n\r\n'
+GEMINI_END = b'data: {"candidates":[{"content":{"parts":[{"text":"b"}]},"finishReason":"STOP"}]}\r\n\r\n'
+
+
+@pytest.mark.parametrize(
+    ("dialect", "pieces", "end"),
+    [("openai", CHAT, CHAT_END), ("anthropic", CLAUDE, CLAUDE_END), ("gemini", GEMINI, GEMINI_END)],
+)
+def test_a_stream_that_is_cut_short_is_not_whole(dialect: str, pieces: bytes, end: bytes) -> None:
+    whole = pieces + end
+    assert streams.is_whole(whole, dialect, 2)
+    assert not streams.is_whole(whole, dialect, 3)
+    assert not any(streams.is_whole(whole[:size], dialect, 2) for size in range(len(whole)))
+    assert not streams.is_whole(whole + b'event: error\ndata: {"error":{}}\n\n', dialect, 2)
+
+
+def test_streams_are_open_at_once_only_where_they_overlap() -> None:
+    assert streams.most_at_once([]) == 0
+    spans = [streams.Span(0, 10), streams.Span(1, 3), streams.Span(3, 5), streams.Span(4, 6)]
+    assert streams.most_at_once(spans) == 3
+
+
+MB = 1_000_000
+
+
+def test_open_streams_are_judged_by_their_ends_their_number_and_memory() -> None:
+    good = {"worker-0": verdicts.Residence(100 * MB, 200 * MB, 110 * MB)}
+    assert verdicts.judge_open_streams(1000, 1000, {"whole": 1000}, good, 250 * MB) == []
+    bad = {"worker-0": verdicts.Residence(100 * MB, 251 * MB, 111 * MB)}
+    assert verdicts.judge_open_streams(1000, 990, {"whole": 998, "503": 2}, bad, 250 * MB) == [
+        "2 streams ended otherwise: 503",
+        "at most 990 of 1000 streams were open at the same moment",
+        "worker-0: 251 MB with the streams open, wanted 250",
+        "worker-0: memory is 11% above what it was before; limit 10%",
+    ]
+    assert verdicts.judge_open_streams(1, 1, {"whole": 1}, {}, 250 * MB) == ["no worker's memory is known"]
+
+
+def race(**changes: object) -> Any:
+    good = {"limit": 100, "spent": 98, "reserved": 0, "free_after": 0.3, "logged": 98, "arrived": 49}
+    ends = {"answered": 45, "refused": 20, "cut": 6}
+    no = {"arrived_unlogged": 0, "arrived_uncounted": 0, "arrived_twice": 0}
+    return verdicts.Race(**{**good, **no, "ends": ends, **changes})
+
+
+@pytest.mark.parametrize(
+    ("changes", "wrong"),
+    [
+        ({}, ""),
+        ({"spent": 101, "logged": 101}, "overspent by 1 of 100"),
+        ({"logged": 104}, "overspent by 4 of 100; the budget says 98, the audit log 104"),
+        ({"logged": 97}, "the budget says 98, the audit log 97"),
+        ({"free_after": None, "reserved": 5}, "5 still reserved 2 s after the last call"),
+        ({"arrived_unlogged": 1}, "1 calls reached the provider and are not in the audit log"),
+        ({"arrived_uncounted": 2}, "2 calls reached the provider and count as nothing"),
+        ({"arrived_twice": 1}, "1 calls reached the provider more than once"),
+        ({"ends": {"answered": 1, "refused": 1, "cut": 1, "500": 3}}, "3 calls ended otherwise: 500"),
+        ({"ends": {"answered": 1, "refused": 1}}, "nothing was cut: no race"),
+    ],
+)
+def test_a_race_is_judged_by_three_counts(changes: dict[str, object], wrong: str) -> None:
+    assert "; ".join(verdicts.judge_race(race(**changes))) == wrong
+
+
+def test_what_an_exchange_counts_for_a_budget() -> None:
+    usage = {"input_tokens": 50, "output_tokens": 10, "cost_nano_usd": 7000, "estimated": 1}
+    assert [verdicts.amount(usage, unit) for unit in ("tokens", "usd", "requests")] == [60, 7000, 1]
+    assert [verdicts.amount(None, unit) for unit in ("tokens", "usd", "requests")] == [0, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("script", "words", "said"),
+    [
+        ("open-streams", ("--streams", "0"), "at least one stream"),
+        ("open-streams", ("--chunks", "1"), "two chunks"),
+        ("open-streams", ("--latency", "2"), "--latency"),
+        ("open-streams", ("--by", "name"), "invalid choice"),
+        ("budget-race", ("--requests", "0"), "at least one request"),
+        ("budget-race", ("--unit", "euros"), "invalid choice"),
+    ],
+)
+def test_what_a_script_of_its_own_does_not_take_is_said(script: str, words: tuple[str, ...], said: str) -> None:
+    command = [sys.executable, str(STRESS / f"{script}.py"), *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, said in done.stderr) == (2, True), done.stderr
+
+
+def by_itself(script: str, tmp_path: Path, *words: str) -> dict[str, Any]:
+    out = tmp_path / "result.json"
+    command = [sys.executable, str(STRESS / f"{script}.py"), *words, "--out", str(out)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=200)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    result: dict[str, Any] = json.loads(out.read_text())
+    return result
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("by", ["certificate", "proof"])
+def test_streams_are_open_at_once(by: str, tmp_path: Path) -> None:
+    few = ("--streams", "40", "--latency", "500ms", "--chunks", "4", "--rounds", "1", "--settle", "1s")
+    [found] = by_itself("open-streams", tmp_path, *few, "--by", by)["rounds"]
+    assert (found["at_once"], found["ends"]) == (40, {"whole": 40})
+    assert found["memory_bytes"]["worker-0"]["before"] > 50 * MB
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("database", "unit"), [("sqlite", "tokens"), ("postgresql", "usd"), ("sqlite", "requests")])
+def test_a_small_race_for_a_budget(database: str, unit: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    url = create_database(request.getfixturevalue("postgresql")) if database == "postgresql" else ""
+    words = ("--requests", "600", "--at-once", "150", "--workers", "2", "--unit", unit, "--database", url)
+    race = by_itself("budget-race", tmp_path, *words)["race"]
+    assert len(race["asked"]) == 6 and race["arrived"] > 100
 
 
 @pytest.mark.parametrize(

@@ -134,6 +134,97 @@ def judge_arrivals(who: str, times: Sequence[float], chunks: int, latency: float
     ]
 
 
+@dataclass(frozen=True, slots=True)
+class Residence:
+    """Resident memory of one worker in bytes: before the streams, at most while they are open, and afterwards."""
+
+    before: int
+    highest: int
+    after: int
+
+
+def judge_open_streams(
+    wanted: int, at_once: int, ends: Mapping[str, int], memory: Mapping[str, Residence], max_bytes: int
+) -> list[str]:
+    """What is wrong with so many streams opened at once. `ends`: how many ended how; `whole` is the only good one."""
+    failures = [f"{count} streams ended otherwise: {how}" for how, count in sorted(ends.items()) if how != "whole"]
+    if at_once < wanted:
+        failures.append(f"at most {at_once} of {wanted} streams were open at the same moment")
+    if not memory:
+        failures.append("no worker's memory is known")
+    for name, found in memory.items():
+        if found.highest > max_bytes:
+            failures.append(f"{name}: {found.highest / 1e6:.0f} MB with the streams open, wanted {max_bytes / 1e6:.0f}")
+        if found.after > found.before * (1 + DRIFT_FAILS):
+            grown = found.after / found.before - 1
+            failures.append(f"{name}: memory is {grown:.0%} above what it was before; limit {DRIFT_FAILS:.0%}")
+    return failures
+
+
+# ---------------------------------------------------------------------------------------- budgets
+
+UNITS = {
+    "tokens": ("input_tokens", "output_tokens"),
+    "usd": ("cost_nano_usd",),
+    "requests": (),
+}
+"""What of an entry's `usage` a budget in this unit counts; a request counts as one."""
+NANO = 10**9
+FREE_WITHIN_SECONDS = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Race:
+    """What came out of calls racing for one budget. Amounts in its smallest unit: 10⁻⁹ USD, a token, a call."""
+
+    limit: int
+    spent: int
+    reserved: int
+    free_after: float | None
+    """Seconds after the last call until nothing was reserved any more; None: not seen."""
+    logged: int
+    """What the audit log says was used."""
+    arrived: int
+    """Calls that the stub's own journal has."""
+    arrived_unlogged: int
+    arrived_uncounted: int
+    """Of them: without an outcome in the log, and with one that says nothing of what was used."""
+    arrived_twice: int
+    ends: Mapping[str, int]
+
+    @property
+    def overspend(self) -> int:
+        return max(0, self.spent - self.limit, self.logged - self.limit)
+
+
+def amount(usage: Mapping[str, int] | None, unit: str) -> int:
+    """What one exchange counts for a budget in this unit."""
+    return 1 if unit == "requests" else sum((usage or {}).get(name, 0) for name in UNITS[unit])
+
+
+def judge_race(race: Race) -> list[str]:
+    failures = []
+    if race.overspend:
+        failures.append(f"overspent by {race.overspend} of {race.limit}")
+    if race.spent != race.logged:
+        failures.append(f"the budget says {race.spent}, the audit log {race.logged}")
+    if race.free_after is None or race.free_after > FREE_WITHIN_SECONDS:
+        failures.append(f"{race.reserved} still reserved {FREE_WITHIN_SECONDS:g} s after the last call")
+    for count, what in (
+        (race.arrived_unlogged, "reached the provider and are not in the audit log"),
+        (race.arrived_uncounted, "reached the provider and count as nothing"),
+        (race.arrived_twice, "reached the provider more than once"),
+    ):
+        if count:
+            failures.append(f"{count} calls {what}")
+    known = {"answered", "refused", "cut"}
+    failures += [
+        f"{count} calls ended otherwise: {how}" for how, count in sorted(race.ends.items()) if how not in known
+    ]
+    failures += [f"nothing was {how}: no race" for how in sorted(known) if not race.ends.get(how)]
+    return failures
+
+
 # ---------------------------------------------------------------------------------------- memory
 
 
