@@ -45,7 +45,7 @@ class ArraySplitter(Reading):
             if sign == b'"':
                 self._in_string = not self._in_string
             elif sign in b"[{":
-                if self._depth == 0 and sign != b"[":
+                if self._depth < 2 and sign != b"[{"[self._depth : self._depth + 1]:
                     raise BrokenOff
                 self._depth += 1
                 if self._depth == 2:

@@ -60,11 +60,30 @@ class Right:
 
     @property
     def first(self) -> bytes:
+        """The first event."""
         return FIRST[self.kind]
 
     @property
+    def shown(self) -> bytes:
+        """What the caller sees of the first event."""
+        return self.first
+
+    @property
+    def end(self) -> bytes:
+        return END[self.kind]
+
+    @property
+    def one(self) -> bytes:
+        """An answer that is no stream."""
+        return WHOLE[self.kind]
+
+    @property
     def body(self) -> bytes:
-        return FIRST[self.kind] + END[self.kind] if self.stream else WHOLE[self.kind]
+        return self.first + self.end if self.stream else self.one
+
+    def read_failure(self, content: bytes) -> Any:
+        """The error that a stream ended with, as the caller sees it."""
+        return json.loads(re.findall(rb"^data: ?([^\r\n]*)", content, re.M)[-1])["error"]
 
     @property
     def start(self) -> bytes:
@@ -90,6 +109,47 @@ class Right:
     def begun(self, *more: bytes) -> bytes:
         """A chunked reply up to where something goes wrong."""
         return self.head(b"transfer-encoding: chunked", *more) + chunk(self.start)
+
+
+class ArrayRight(Right):
+    """Gemini's streams without `alt=sse`: one array, an element at a time."""
+
+    @property
+    def first(self) -> bytes:
+        return b'[{"candidates":[]}'
+
+    @property
+    def end(self) -> bytes:
+        return b',\r\n{"candidates":[{"finishReason":"STOP"}]}]'
+
+    @property
+    def type(self) -> bytes:
+        return JSON
+
+    def read_failure(self, content: bytes) -> Any:
+        return json.loads(content)[-1]["error"]
+
+
+class ChatRight(Right):
+    """Of a provider of OpenAI's kind, asked by `/v1/messages`."""
+
+    @property
+    def first(self) -> bytes:
+        return b'data: {"id":"c","model":"m","choices":[{"index":0,"delta":{"role":"assistant","content":"a"}}]}\n\n'
+
+    @property
+    def shown(self) -> bytes:
+        return b"event: message_start\ndata: {"
+
+    @property
+    def end(self) -> bytes:
+        return b'data: {"id":"c","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n'
+
+    @property
+    def one(self) -> bytes:
+        message = b'{"role":"assistant","content":"a"}'
+        choice = b'{"index":0,"message":' + message + b',"finish_reason":"stop"}'
+        return b'{"id":"c","model":"m","choices":[' + choice + b'],"usage":{"prompt_tokens":3,"completion_tokens":2}}'
 
 
 def chunk(data: bytes) -> bytes:
@@ -245,7 +305,7 @@ FAULTS: dict[str, Fault] = {
     "jsonTwice": early(lambda r: r.whole(b"{}{}", kind=JSON)),
     "eventsAsJson": early(lambda r: r.whole(FIRST[r.kind] + END[r.kind], kind=JSON)),
     "eventsAsText": early(lambda r: r.whole(FIRST[r.kind] + END[r.kind], kind=b"text/plain")),
-    "noType": fine(lambda r: b"HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n" + WHOLE[r.kind]),
+    "noType": fine(lambda r: b"HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n" + r.one),
 }  # fmt: skip
 
 REDIRECTS = ("301 Moved", "302 Found", "303 See Other", "307 Temporary", "308 Permanent")
@@ -273,6 +333,7 @@ class Faulty:
     """The provider. `fault` is what it does next; None: it answers rightly."""
 
     kind: str
+    make: Callable[[str, bool], Right] = Right
     fault: Callable[[Right], Iterator[Step]] | None = None
     reads: bool = True
     arrived: list[str] = field(default_factory=list)
@@ -308,7 +369,7 @@ class Faulty:
                 connection.settimeout(PATIENCE)
                 fault = self.fault
                 request = self._read(connection) if self.reads or fault is None else b""
-                right = Right(self.kind, b'"stream":true' in request or b":streamGenerateContent" in request)
+                right = self.make(self.kind, b'"stream":true' in request or b":streamGenerateContent" in request)
                 self._act(connection, fault(right) if fault is not None else iter((right.whole(),)))
         finally:
             with self._lock:
@@ -353,8 +414,3 @@ class Faulty:
             if select.select([connection], [], [], wait)[0] and not connection.recv(65536):
                 return True
         return False
-
-
-def last_event(content: bytes) -> Any:
-    """The JSON of a stream's last event."""
-    return json.loads(re.findall(rb"^data: ?([^\r\n]*)", content, re.M)[-1])

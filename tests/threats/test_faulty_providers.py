@@ -7,145 +7,46 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
-import httpx
 import pytest
 
 from mastio.client import Identity
-from mastio.errors import CODES
 from providers import KEY
-from threats.attempts import BODY, CHAT, Answer, verify_error
-from threats.faulty import FAULTS, HOLD, LAST, MIB, ODD_EVENTS, REDIRECTS, Faulty, Right, Step, chunk, last_event, says
+from threats.attempts import BODY, CHAT
+from threats.faulty import (
+    FAULTS,
+    HOLD,
+    LAST,
+    ODD_EVENTS,
+    REDIRECTS,
+    Faulty,
+    Right,
+    Step,
+    chunk,
+    says,
+)
+from threats.faulty_scene import (
+    FLOODED,
+    KINDS,
+    Scene,
+    asked,
+    describe,
+    described,
+    open_scene,
+    rss,
+    tcp_sockets,
+    verify_nothing_is_left,
+    watch,
+)
 from world import Appliance, Stub, free_port, wait_until
-
-KINDS = ("openai", "anthropic", "gemini")
-TIMEOUTS = {"connect": 1, "first": 0.9, "read": 1.3, "total": 2.4}
-FLOODED = 64 * MIB
-HELLO = {"messages": [{"role": "user", "content": "hello"}], "max_tokens": 9}
-CONTENTS = {"contents": [{"parts": [{"text": "hello"}]}]}
-
-
-@dataclass(frozen=True)
-class Scene:
-    """A faulty provider of each kind, and who calls it."""
-
-    appliance: Appliance
-    client: httpx.Client
-    other: httpx.Client
-    stub: Stub
-    faulty: dict[str, Faulty]
-
-    def call(self, kind: str, stream: bool, name: str = "") -> httpx.Response:
-        model = f"{name or f'faulty-{kind}'}/m"
-        if kind == "gemini":
-            verb = "streamGenerateContent?alt=sse" if stream else "generateContent"
-            return self.client.post(f"/v1beta/models/{model}:{verb}", json=CONTENTS)
-        path = CHAT if kind == "openai" else "/v1/messages"
-        return self.client.post(path, json={"model": model, **HELLO, "stream": stream})
-
-    def outcome(self, reply: httpx.Response) -> dict[str, Any]:
-        """The outcome of the one pair of entries."""
-        entries = self.appliance.entries_of(reply.headers["x-request-id"])
-        assert [entry["phase"] for entry in entries] == ["intent", "outcome"], entries
-        outcome: dict[str, Any] = entries[1]["outcome"]
-        return outcome
-
-    def verify(self, reply: httpx.Response, expected: str, right: Right) -> None:
-        """The caller was told what it must be told, and the log too."""
-        code = expected.removeprefix("late ")
-        if expected == "ok":
-            assert reply.status_code == 200 and self.outcome(reply) == {"status": "ok"}, reply.text[:300]
-            return
-        assert self.outcome(reply) == {"status": "failed", "code": code}, (reply.status_code, reply.text[:300])
-        if expected == code:
-            assert reply.status_code == CODES[code].status
-            assert verify_error(Answer.of(reply), reply.request.url.path) == code
-        else:
-            assert reply.status_code == 200 and reply.content.startswith(right.first)
-            said = last_event(reply.content)["error"]
-            assert code in (said["code"] if right.kind == "openai" else said["message"]), said
-        assert KEY not in reply.text
-
-    def twin(self, kind: str, stream: bool) -> None:
-        self.faulty[kind].fault = None
-        reply = self.call(kind, stream)
-        assert reply.status_code == 200 and reply.content == Right(kind, stream).body
-        assert self.outcome(reply) == {"status": "ok"}
-
-
-def describe(scene_name: str, kind: str, port: int, **timeouts: float) -> dict[str, Any]:
-    version = "v1beta" if kind == "gemini" else "v1"
-    return {"name": scene_name, "kind": kind, "base_url": f"http://127.0.0.1:{port}/{version}", "api_key": KEY,
-            "allow_addresses": ["127.0.0.1/32"], "timeouts": timeouts or TIMEOUTS}  # fmt: skip
-
-
-@contextmanager
-def described(appliance: Appliance, **body: Any) -> Iterator[None]:
-    with appliance.admin() as admin:
-        assert admin.post("/v1/admin/providers", json=body).status_code == 201
-        yield
-        assert admin.delete(f"/v1/admin/providers/{body['name']}").status_code == 204
 
 
 @pytest.fixture(scope="module")
 def scene(appliance: Appliance, agent: Identity, stub: Stub) -> Iterator[Scene]:
-    faulty = {kind: Faulty(kind) for kind in KINDS}
-    with appliance.admin() as admin:
-        for kind, provider in faulty.items():
-            body = describe(f"faulty-{kind}", kind, provider.port)
-            assert admin.post("/v1/admin/providers", json=body).status_code == 201
-        with appliance.by_certificate(agent) as client, appliance.by_certificate(agent) as other:
-            yield Scene(appliance, client, other, stub, faulty)
-        for kind, provider in faulty.items():
-            assert admin.delete(f"/v1/admin/providers/faulty-{kind}").status_code == 204
-            provider.close()
-
-
-# --- what is left ----------------------------------------------------------------------------------------------------
-
-
-def descriptors(appliance: Appliance) -> dict[str, str]:
-    """What the worker has open, by descriptor, without the edge's own connections to it."""
-    found = {}
-    for file in Path(f"/proc/{appliance.pid('worker-0')}/fd").iterdir():
-        try:
-            found[file.name] = str(file.readlink())
-        except FileNotFoundError:
-            continue
-    return found
-
-
-def tcp_sockets(appliance: Appliance, port: int) -> int:
-    """The worker's open TCP sockets to this port, also those that the other side has closed."""
-    mine = {name[8:-1] for name in descriptors(appliance).values() if name.startswith("socket:[")}
-    lines = Path(f"/proc/{appliance.pid('worker-0')}/net/tcp").read_text().splitlines()[1:]
-    return sum(1 for line in lines if line.split()[2].endswith(f":{port:04X}") and line.split()[9] in mine)
-
-
-def rss(appliance: Appliance) -> int:
-    return int(Path(f"/proc/{appliance.pid('worker-0')}/statm").read_text().split()[1]) * 4096
-
-
-def verify_nothing_is_left(scene: Scene, provider: Faulty) -> None:
-    wait_until(lambda: provider.open == 0, 5, "the provider's connections ended")
-    wait_until(lambda: tcp_sockets(scene.appliance, provider.port) == 0, 2, "the worker's descriptors are closed")
-
-
-def watch(scene: Scene, pool: ThreadPoolExecutor, kind: str, stream: bool, name: str = "") -> httpx.Response:
-    """The reply of the faulty one, while another provider is asked all the time: each answer within a second."""
-    waiting: Future[httpx.Response] = pool.submit(scene.call, kind, stream, name)
-    while True:
-        started = time.monotonic()
-        assert scene.other.post(CHAT, json=BODY).status_code == 200
-        assert time.monotonic() - started < 1
-        if waiting.done():
-            return waiting.result()
-        time.sleep(0.1)
+    with open_scene(appliance, agent, stub, {kind: Faulty(kind) for kind in KINDS}) as opened:
+        yield opened
 
 
 @pytest.fixture(scope="module")
@@ -374,11 +275,7 @@ def test_events_without_end_last_as_long_as_the_caller(scene: Scene, kind: str) 
     provider.fault = act
     provider.left.clear()
     memory = rss(scene.appliance)
-    path, body = CHAT, {"model": f"faulty-{kind}/m", **HELLO, "stream": True}
-    if kind == "gemini":
-        path, body = f"/v1beta/models/faulty-{kind}/m:streamGenerateContent?alt=sse", CONTENTS
-    elif kind == "anthropic":
-        path = "/v1/messages"
+    path, body = asked(kind, stream=True)
     with scene.client.stream("POST", path, json=body) as reply:
         pieces = reply.iter_raw(65536)
         assert next(pieces).startswith(Right(kind, stream=True).first)
