@@ -224,7 +224,8 @@ def interim(status: bytes, right: Right) -> tuple[Step, ...]:
 
 LAST = b"0\r\n\r\n"
 EARLY = "upstream_error"
-LATE = "late upstream_error"
+SOON = "upstream_error|upstream_unreachable"
+"""Whether a reset comes while the connection is made or after it is the kernel's to say."""
 SLOW = "upstream_timeout"
 
 
@@ -246,7 +247,7 @@ FAULTS: dict[str, Fault] = {
     # before there is a reply
     "closesAtOnce": Fault(says(lambda r: ()), EARLY, EARLY, reads=False),
     "closes": early(lambda r: ()),
-    "resetsAtOnce": Fault(says(lambda r: (RESET,)), EARLY, EARLY, reads=False),
+    "resetsAtOnce": Fault(says(lambda r: (RESET,)), SOON, SOON, reads=False),
     "resets": early(lambda r: (RESET,)),
     "silent": early(lambda r: (HOLD,), SLOW),
     "halfHead": early(lambda r: r.whole()[:20]),

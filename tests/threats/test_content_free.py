@@ -7,13 +7,12 @@ the appliance wrote or shows is searched for them, in every form that a program 
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import quote, quote_from_bytes
+from urllib.parse import quote
 
 import httpx
 import pytest
@@ -21,8 +20,9 @@ import pytest
 from mastio.client import Identity
 from mastio.stubs.template import PII, SENTENCE
 from threats.attempts import CHAT, SELF, TOKEN
+from threats.canaries import canary, files_of, find, forms
 from threats.kit import Kit
-from world import NGINX, Appliance, open_appliance, read_files, wait_until
+from world import NGINX, Appliance, open_appliance, wait_until
 
 SYSLOG = """
 [[audit.sinks]]
@@ -32,21 +32,6 @@ address = "tcp://127.0.0.1:1"
 format = "cef"
 from = "start"
 """
-
-
-def forms(canary: str) -> set[bytes]:
-    """The canary as it is, in base64 wherever it stands in its group of three, in hex, in a URL, and in JSON."""
-    raw = canary.encode()
-    found = {raw, json.dumps(canary)[1:-1].encode(), quote(canary, safe="").encode(), quote_from_bytes(raw).encode()}
-    found |= {quote(canary, safe="").lower().encode(), "".join(f"%{byte:02X}" for byte in raw).encode()}
-    found |= {binascii.hexlify(raw), binascii.hexlify(raw).upper(), raw[::-1]}
-    for encode in (base64.b64encode, base64.urlsafe_b64encode):
-        for before in range(3):
-            text = encode(bytes(before) + raw)
-            start = -(-8 * before // 6)  # the first character that is made of the canary alone
-            end = 8 * (before + len(raw)) // 6
-            found.add(text[start:end])
-    return found
 
 
 def test_every_form_is_found_where_it_is() -> None:
@@ -69,10 +54,6 @@ class Scene:
     canaries: dict[str, str]
     replies: list[bytes]
     """What was shown to those who may not see a canary: errors, metrics, exports."""
-
-
-def canary(name: str) -> str:
-    return f"{name} é+/=& {secrets.token_urlsafe(18)}"
 
 
 @pytest.fixture(scope="module")
@@ -158,38 +139,14 @@ def act(scene: Scene, identity: Identity, url: str) -> None:
     wait_until(lambda: jsonl.exists() and jsonl.read_bytes().count(b"\n") >= size, 20, "the sink has it all")
 
 
-OWN = {"agents", "secrets", "ca"}
-"""Folders for what has to be kept: the agents' own keys (here, because the test enrols beside the appliance), the
-appliance's secrets."""
-
-
 def test_no_canary_is_in_any_file(scene: Scene) -> None:
-    files = {
-        file: content
-        for file, content in read_files(scene.appliance.data).items()
-        if file.relative_to(scene.appliance.data).parts[0] not in OWN
-    } | {scene.jsonl: scene.jsonl.read_bytes()}
-    names = {file.name for file in files}
-    assert {"audit.sqlite", "control.sqlite", "out.log", "siem.jsonl"} <= names
-    assert any(b"llm.chat" in content for file, content in files.items() if file.name.startswith("audit.sqlite"))
-    found = [
-        (name, str(file))
-        for name, text in scene.canaries.items()
-        for form in forms(text)
-        for file, content in files.items()
-        if form in content
-    ]
-    assert found == []
+    files = {**files_of(scene.appliance), str(scene.jsonl): scene.jsonl.read_bytes()}
+    assert {"audit.sqlite", "control.sqlite", "out.log", "siem.jsonl"} <= {Path(file).name for file in files}
+    assert any(b"llm.chat" in content for file, content in files.items() if "audit.sqlite" in file)
+    assert find(scene.canaries, files.items()) == []
 
 
 def test_no_canary_is_shown_to_others(scene: Scene) -> None:
     """What an error repeats, a caller's proxy keeps; what metrics and exports say, others read."""
     assert len(scene.replies) > 15 and any(b"mastio_" in reply for reply in scene.replies)
-    found = [
-        (name, reply[:200])
-        for name, text in scene.canaries.items()
-        for form in forms(text)
-        for reply in scene.replies
-        if form in reply
-    ]
-    assert found == []
+    assert find(scene.canaries, ((repr(reply[:200]), reply) for reply in scene.replies)) == []
