@@ -50,10 +50,10 @@ class Models:
     async def dispatch(self, recorded: Recorded) -> Reply:
         dialect = recorded.head.dialect
         found = []
-        for row in list(self._registry.providers.values()):
-            if row.kind not in reachable(dialect):
-                continue
-            for model in await self._models(row):
+        rows = [row for row in self._registry.providers.values() if row.kind in reachable(dialect)]
+        # all at once: several that hang take no longer than one
+        for row, models in zip(rows, await asyncio.gather(*map(self._models, rows)), strict=True):
+            for model in models:
                 target = f"{row.name}/{model}"
                 for alias in (None, *(alias for alias, name in row.aliases.items() if name == model)):
                     action = Action("llm.chat", "Model", target, alias=alias)
