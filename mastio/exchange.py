@@ -404,14 +404,14 @@ class Meter:
         self._before, self._usage, self._read = self.usage, None, None
 
     @property
-    def latest(self) -> dict[str, int] | None:
-        """What the last try used so far."""
-        return self._usage if self._read is None else self._read()
+    def follows(self) -> bool:
+        """Whether what the last try used is still being found out."""
+        return self._read is not None
 
     @property
     def usage(self) -> dict[str, int] | None:
         """What all tries together used so far. To set it is to set what the last one did."""
-        before, latest = self._before, self.latest
+        before, latest = self._before, self._usage if self._read is None else self._read()
         if before is None or latest is None:
             return latest if before is None else before
         return {name: min(before.get(name, 0) + latest.get(name, 0), MOST_USED) for name in {**before, **latest}}

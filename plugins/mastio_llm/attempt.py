@@ -157,8 +157,8 @@ async def attempt(way: Way, pool: Upstream, credential: Credential, recorded: Re
         reply = await _reply(upstream, way, credential, recorded)
         is_stream = not isinstance(reply.body, bytes)
     except DispatchError:
-        used = recorded.meter.latest
-        recorded.meter.usage = None if used is None or "estimated" in used else used
+        if recorded.meter.follows:
+            recorded.meter.usage = None
         raise
     finally:
         if not is_stream:  # whatever happened: the upstream must not go on working for nobody
@@ -232,7 +232,12 @@ async def _begin(
         headers = declare(headers, EVENTS if form == "events" else JSON)
         windows = _translate(windows, translator)
     # the head goes out with it, and nobody can be tried in this one's place any more
-    first = await anext(windows, None)
+    try:
+        first = await anext(windows, None)
+    except DispatchError:
+        if splitter.usage is not None:
+            recorded.meter.usage = way.count_used(splitter.usage, read, splitter.written)
+        raise
     if first is None:
         raise DispatchError("The provider's stream is empty.")
     headers += usage_headers(_known_at_start(splitter.usage, first, way))

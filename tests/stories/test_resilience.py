@@ -189,7 +189,7 @@ def test_no_policy_no_fallback(world: Any, ask: Any, providers: dict[str, Provid
             wait_for(lambda: all(ask("both").headers.get("x-provider") == "first" for _ in range(8)))
             providers["second"].asked.clear()
             providers["first"].script = DOWN
-            assert ask("both").status_code == 502
+            assert [ask("both").status_code for _ in range(6)] == [502] * 6  # whichever was drawn first
             assert not providers["second"].asked
         finally:
             assert admin.delete("/v1/admin/policies/not-two").status_code == 204

@@ -94,7 +94,7 @@ def test_a_count_beyond_belief_is_still_an_outcome(
 def test_what_an_answer_used_that_cannot_be_translated_is_counted(
     world: Any, providers: dict[str, Provider], post: Any, stream: bool
 ) -> None:
-    usage = {"input_tokens": 70, "output_tokens": 30}
+    usage = {"input_tokens": 70} if stream else {"input_tokens": 70, "output_tokens": 30}
     block = {"type": "unheard_of"}
     whole = {"id": "m", "model": "m", "content": [block], "stop_reason": "end_turn", "usage": usage}
     events = [
@@ -107,7 +107,35 @@ def test_what_an_answer_used_that_cannot_be_translated_is_counted(
     reply = post(CHAT, chat("claude/m", stream=stream))
     assert reply.status_code == 502
     used = outcome(world, reply)["usage"]
-    assert used is not None and (used["input_tokens"], used["output_tokens"]) == (70, 30)
+    assert used is not None and (used["input_tokens"], used["output_tokens"]) == (70, 0 if stream else 30)
+
+
+@pytest.mark.parametrize("model", ["claude/m", "oa/m", "gem/m"])
+def test_a_stream_that_does_not_come_to_its_end_is_counted_by_what_came(
+    world: Any, providers: dict[str, Provider], model: str
+) -> None:
+    """Whatever its first event said: the count of what is written is not known before the end."""
+    text = "word " * 800
+    started = {"id": "m", "model": "m", "content": [], "usage": {"input_tokens": 7, "output_tokens": 1}}
+    claude = [
+        {"type": "message_start", "message": started},
+        {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+        {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": text}},
+    ]
+    events: dict[str, list[dict[str, Any]]] = {
+        "claude": claude,
+        "oa": [{"id": "c", "model": "m", "choices": [{"index": 0, "delta": {"content": text}}]}],
+        "gem": [{"candidates": [{"content": {"parts": [{"text": text}]}}]}],
+    }
+    name = model.split("/")[0]
+    pieces = [b"data: %b\n\n" % json.dumps(event).encode() for event in events[name]]
+    providers[name].script = Script(content_type="text/event-stream", pieces=pieces, cut=True)
+    paths = {"claude": "/v1/messages", "oa": CHAT, "gem": f"/v1beta/models/{model}:streamGenerateContent?alt=sse"}
+    body = GEMINI if name == "gem" else chat(model, stream=True, max_tokens=2000)
+    with world[0].by_certificate(world[1]) as client:
+        used = outcome(world, client.post(paths[name], json=body))["usage"]
+    assert 900 <= used["output_tokens"] <= 1100 and used["estimated"] == 1
+    assert name != "claude" or used["input_tokens"] == 7
 
 
 def test_what_a_failed_try_used_counts_beside_the_answer(world: Any, providers: dict[str, Provider], post: Any) -> None:
@@ -193,7 +221,6 @@ RESPONSES = "/v1/responses"
 MORE_THAN_THERE_IS: dict[str, tuple[str, dict[str, Any] | bytes]] = {
     "of two limits the smaller": (CHAT, chat("oa/kept", max_tokens=100_000, max_completion_tokens=1)),
     "of two limits the smaller, the other way": (CHAT, chat("oa/kept", max_tokens=1, max_completion_tokens=100_000)),
-    "a limit of nothing": (CHAT, chat("oa/kept", max_tokens=0)),
     "no answers": (CHAT, chat("oa/kept", max_tokens=30_000, n=0)),
     "an image": (CHAT, {"model": "oa/kept", "messages": IMAGE, **TINY}),
     "an image in odd spelling": (
@@ -218,7 +245,6 @@ MORE_THAN_THERE_IS: dict[str, tuple[str, dict[str, Any] | bytes]] = {
         MODEL.format("kept"),
         {**GEMINI, "generationConfig": {"maxOutputTokens": 1}, "tools": [{"googleSearch": {}}]},
     ),
-    "a limit of nothing at Google": (MODEL.format("kept"), {**GEMINI, "generationConfig": {"maxOutputTokens": 0}}),
     "another spelling": (CHAT, chat("oa/KePT", max_tokens=100_000)),
 }
 
@@ -255,3 +281,16 @@ def test_nothing_goes_up_that_may_use_more_than_there_is(world: Any, providers: 
         assert reply.status_code == 429 and "kept" in reply.text, reply.text
         assert not any(provider.asked for provider in providers.values())
     assert small(world).status_code == 200
+
+
+@pytest.mark.usefixtures("kept")
+def test_a_limit_of_nothing_is_none(providers: dict[str, Provider], post: Any) -> None:
+    """Some take it so: it does not stand beside the limit that the budget sets."""
+    assert post(CHAT, chat("oa/kept", max_tokens=0)).status_code == 200
+    sent = providers["oa"].last.document
+    assert 1000 < sent["max_completion_tokens"] < 20_000 and "max_tokens" not in sent
+    configs = {"generationConfig": {"maxOutputTokens": 0}, "generation_config": {"max_output_tokens": 0}}
+    assert post(MODEL.format("kept"), {**GEMINI, **configs}).status_code == 200
+    sent = providers["gem"].last.document
+    for config in (sent["generationConfig"], sent["generation_config"]):
+        assert config.keys() == {"maxOutputTokens"} and 1000 < config["maxOutputTokens"] < 20_000

@@ -117,7 +117,9 @@ def look(data: bytes) -> Sight | None:
         return None
     match document.get("type") if isinstance(document, dict) else None:
         case "message_start":
-            return Sight(read_usage(document.get("message")))
+            usage = read_usage(document.get("message")) or {}
+            usage.pop("output_tokens", None)  # that of the first moment, which is no count of what is still to come
+            return Sight(usage or None)
         case "message_delta":
             return Sight(read_last_usage(document))
         case "message_stop":

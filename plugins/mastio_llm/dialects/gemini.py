@@ -32,6 +32,7 @@ from mastio_llm.dialects.operation import (
     verify_plain,
 )
 
+CONFIGS = ("generationConfig", "generation_config")
 LIMIT = ("maxOutputTokens", "max_output_tokens")
 ANSWERS = ("candidateCount", "candidate_count")
 _ALT = re.compile(rb"(?:^|&)(?:alt|\$alt|%24alt)=([^&]*)")
@@ -62,7 +63,7 @@ def _find(params: Mapping[str, str], document: dict[str, Any], form: Form) -> As
         raise BadRequest("The model is named in the path, not in the body.", code="invalid_body")
     if not isinstance(document.get("contents"), list | dict):
         raise BadRequest("The member contents must be a list.", code="invalid_body")
-    configs = (member(document, "generationConfig"), member(document, "generation_config"))
+    configs = [member(document, name) for name in CONFIGS]
     for config in configs:
         verify_counts(config, (*LIMIT, *ANSWERS))
     looks_up = not all(_is_own(tool) for tool in parts_of(document.get("tools")))
@@ -88,8 +89,12 @@ def _is_own(tool: dict[str, Any]) -> bool:
 
 
 def keep_content(document: dict[str, Any], limit: int, kind: str) -> dict[str, Any]:
-    name = "generation_config" if "generation_config" in document else "generationConfig"
-    return {**document, name: {**member(document, name), "maxOutputTokens": limit}}
+    """In every spelling that is there, since it is not ours to say which one counts."""
+    made = dict(document)
+    for name in [name for name in CONFIGS if name in document] or CONFIGS[:1]:
+        kept = {key: value for key, value in member(document, name).items() if key not in LIMIT}  # none, or 0
+        made[name] = {**kept, LIMIT[0]: limit}
+    return made
 
 
 def links_of_contents(document: dict[str, Any]) -> Iterator[object]:

@@ -31,7 +31,8 @@ from mastio_llm.dialects.operation import (
     verify_counts,
 )
 
-CHAT_COUNTS = ("max_tokens", "max_completion_tokens", "n")
+LIMITS = ("max_tokens", "max_completion_tokens")
+CHAT_COUNTS = (*LIMITS, "n")
 OWN_TOOLS = ("function", "custom")
 """The types of tools that the caller runs itself."""
 
@@ -42,7 +43,7 @@ def find_chat(params: Mapping[str, str], query: bytes, document: dict[str, Any])
         raise BadRequest("The member messages must be a list.", code="invalid_body")
     verify_counts(document, CHAT_COUNTS)
     looks_up = _looks_up(document) or "web_search_options" in document
-    limits = [document[name] for name in ("max_tokens", "max_completion_tokens") if document.get(name) is not None]
+    limits = [document[name] for name in LIMITS if document.get(name) is not None]
     return Asked(
         model,
         form,
@@ -55,7 +56,8 @@ def find_chat(params: Mapping[str, str], query: bytes, document: dict[str, Any])
 
 def keep_chat(document: dict[str, Any], limit: int, kind: str) -> dict[str, Any]:
     """OpenAI's newer models take no `max_tokens`, Ollama takes nothing else."""
-    return {**document, "max_tokens" if kind == "ollama" else "max_completion_tokens": limit}
+    kept = {name: value for name, value in document.items() if name not in LIMITS}  # there is none in them, or 0
+    return {**kept, "max_tokens" if kind == "ollama" else "max_completion_tokens": limit}
 
 
 def keep_response(document: dict[str, Any], limit: int, kind: str) -> dict[str, Any]:

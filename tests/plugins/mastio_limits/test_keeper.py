@@ -11,9 +11,10 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from limits_world import NOON, Count, budget, open_worker
+from limits_world import NOON, Count, Seen, budget, open_worker
 
 from mastio.errors import Denied, Unavailable
+from mastio.store.base import BudgetRow
 
 DAY = 86_400
 
@@ -80,6 +81,23 @@ async def test_what_no_budget_could_ever_hold_is_refused_without_asking() -> Non
                 await worker.keeper.reserve(budget(), 1001)
             await asyncio.sleep(0.006)
         assert count.claims == 1
+
+
+async def test_who_goes_in_the_moment_of_being_given_leaves_nothing_set_aside() -> None:
+    count = Count()
+    async with open_worker(count) as worker:
+        asking = [asyncio.create_task(worker.keeper.reserve(budget(), 100)) for _ in range(3)]
+
+        class Canceller(Seen):
+            def counted(self, budget: BudgetRow, spent: int) -> None:
+                for task in asking:  # runs before they learn what they were given
+                    asyncio.get_running_loop().call_soon(task.cancel)
+
+        worker.keeper._watch = Canceller()
+        await asyncio.wait(asking)
+        assert all(task.cancelled() for task in asking)
+        await until(lambda: count.held() == 0)
+        assert count.total() == 0
 
 
 async def test_what_another_holds_idle_is_waited_for() -> None:

@@ -202,3 +202,27 @@ def test_which_responses_have_one_answer(more: dict[str, Any], one: bool) -> Non
 def test_only_google_says_that_the_key_is_bad(body: bytes, refused: bool) -> None:
     """Callers who could make it look so would shut the provider to all."""
     assert gemini.SPEAKER.refuses_key(body) is refused
+
+
+WHOLE_CONTENT = "/v1beta/models/{model...}:generateContent"
+
+
+@pytest.mark.parametrize(
+    ("path", "kind", "more", "kept"),
+    [
+        ("/v1/chat/completions", "openai", {}, {"max_completion_tokens": 9}),
+        ("/v1/chat/completions", "openai", {"max_tokens": 0}, {"max_completion_tokens": 9}),
+        ("/v1/chat/completions", "ollama", {"max_completion_tokens": None}, {"max_tokens": 9}),
+        ("/v1/responses", "openai", {"max_output_tokens": 0}, {"max_output_tokens": 9}),
+        ("/v1/messages", "anthropic", {}, {"max_tokens": 9}),
+        (WHOLE_CONTENT, "gemini", {}, {"generationConfig": {"maxOutputTokens": 9}}),
+        (
+            WHOLE_CONTENT, "gemini",
+            {"generation_config": {"max_output_tokens": 0, "seed": 1}, "generationConfig": {}},
+            {"generation_config": {"maxOutputTokens": 9, "seed": 1}, "generationConfig": {"maxOutputTokens": 9}},
+        ),
+    ],
+)  # fmt: skip
+def test_a_limit_is_written_so_that_no_other_counts(path: str, kind: str, more: Any, kept: Any) -> None:
+    """A limit of nothing is none to some: it must not stand beside ours."""
+    assert OPERATIONS[path].keep({"x": 1, **more}, 9, kind) == {"x": 1, **kept}
