@@ -223,13 +223,14 @@ def run(args: argparse.Namespace) -> int:
 
 def render(results: dict[str, Any]) -> list[str]:
     race, load = results["race"], results["load"]
+    unit = "nano-USD" if load["unit"] == "usd" else load["unit"]
     ends = "   ".join(f"{how} {count}" for how, count in sorted(race["ends"].items()))
     free = "not in time" if race["free_after"] is None else f"after {race['free_after']:.2f} s"
     return [
         f"budget-race: {results['question']}",
         f"  {load['requests']} calls, {load['at_once']} at once, {load['workers']} workers, {load['database']}",
         f"  {ends}",
-        f"  spent {race['spent']} of {race['limit']} {load['unit']}   overspend {race['overspend']}"
+        f"  spent {race['spent']} of {race['limit']} {unit}   overspend {race['overspend']}"
         f"   audit log {race['logged']}   reached the stub {race['arrived']}",
         f"  reserved {race['reserved']}, nothing any more {free}",
         *(f"  FAIL     {line}" for line in results["failures"]),

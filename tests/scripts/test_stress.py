@@ -139,6 +139,10 @@ def test_open_streams_are_judged_by_their_ends_their_number_and_memory() -> None
         "worker-0: 251 MB with the streams open, wanted 250",
         "worker-0: memory is 11% above what it was before; limit 10%",
     ]
+    assert verdicts.judge_open_streams(1, 1, {"whole": 1}, {"worker-0": bad["worker-0"]}, 260 * MB, back=False) == []
+    assert verdicts.judge_descriptors({"worker-0": 60, "worker-1": 60}, {"worker-0": 61, "worker-1": 30}) == [
+        "worker-0: 61 descriptors open, 60 before"
+    ]
     assert verdicts.judge_open_streams(1, 1, {"whole": 1}, {}, 250 * MB) == ["no worker's memory is known"]
 
 
@@ -181,6 +185,7 @@ def test_what_an_exchange_counts_for_a_budget() -> None:
         ("open-streams", ("--chunks", "1"), "two chunks"),
         ("open-streams", ("--latency", "2"), "--latency"),
         ("open-streams", ("--by", "name"), "invalid choice"),
+        ("open-streams", ("--baseline", "first-round", "--rounds", "1"), "at least two rounds"),
         ("budget-race", ("--requests", "0"), "at least one request"),
         ("budget-race", ("--unit", "euros"), "invalid choice"),
     ],

@@ -144,9 +144,18 @@ class Residence:
 
 
 def judge_open_streams(
-    wanted: int, at_once: int, ends: Mapping[str, int], memory: Mapping[str, Residence], max_bytes: int
+    wanted: int,
+    at_once: int,
+    ends: Mapping[str, int],
+    memory: Mapping[str, Residence],
+    max_bytes: int,
+    *,
+    back: bool = True,
 ) -> list[str]:
-    """What is wrong with so many streams opened at once. `ends`: how many ended how; `whole` is the only good one."""
+    """What is wrong with so many streams opened at once. `ends`: how many ended how; `whole` is the only good one.
+
+    `back`: memory has to be back to what it was before.
+    """
     failures = [f"{count} streams ended otherwise: {how}" for how, count in sorted(ends.items()) if how != "whole"]
     if at_once < wanted:
         failures.append(f"at most {at_once} of {wanted} streams were open at the same moment")
@@ -155,10 +164,19 @@ def judge_open_streams(
     for name, found in memory.items():
         if found.highest > max_bytes:
             failures.append(f"{name}: {found.highest / 1e6:.0f} MB with the streams open, wanted {max_bytes / 1e6:.0f}")
-        if found.after > found.before * (1 + DRIFT_FAILS):
+        if back and found.after > found.before * (1 + DRIFT_FAILS):
             grown = found.after / found.before - 1
             failures.append(f"{name}: memory is {grown:.0%} above what it was before; limit {DRIFT_FAILS:.0%}")
     return failures
+
+
+def judge_descriptors(before: Mapping[str, int], after: Mapping[str, int]) -> list[str]:
+    """What is wrong where a process has more files and connections open than before."""
+    return [
+        f"{name}: {after[name]} descriptors open, {before[name]} before"
+        for name in before
+        if after[name] > before[name]
+    ]
 
 
 # ---------------------------------------------------------------------------------------- budgets
