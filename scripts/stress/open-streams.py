@@ -7,9 +7,9 @@
 Runs an appliance of its own, everything at its default, in front of a stub provider whose chunks are far apart. Opens
 all streams at once, each on a connection of its own (HTTP/1.1, the smallest generator), and reads them to their end.
 Resident memory of the workers is sampled before (after some plain calls, so that what every worker loads once is no
-growth), while the streams are open, and after they have ended, in each round. `after` is held against the first
-`before`; or, with `--baseline first-round`, against what was left after the first round, which tells a leak from memory
-that the allocator once had and keeps. Passes when all streams came whole, all were open at the same moment, no worker
+growth), while the streams are open, and after they have ended, in each round. `after` is held against what was left
+after the first round, which tells a leak from memory that the allocator once had and keeps; or, with
+`--baseline before`, against the first `before`. Passes when all streams came whole, all were open at the same moment, no worker
 was above the line, each is back within 10 %, and none has more descriptors open than before.
 Exit status: 0 within the pass line, 1 not, 2 cannot run.
 """
@@ -237,7 +237,9 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument(
         "--settle", type=verdicts.parse_seconds, default=SETTLE_SECONDS, metavar="T", help="after it (130s)"
     )
-    parser.add_argument("--baseline", choices=("before", "first-round"), default="before", help="what is gone back to")
+    parser.add_argument(
+        "--baseline", choices=("before", "first-round"), default="first-round", help="what is gone back to"
+    )
     parser.add_argument("--max-rss", type=int, default=MAX_MB, metavar="MB", help="of a worker (default: %(default)s)")
     parser.add_argument("--out", type=Path, metavar="FILE", help="default: results/open-streams-DATE.json")
     args = parser.parse_args()
