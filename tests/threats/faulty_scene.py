@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +20,7 @@ from threats.faulty import MIB, Faulty, Right
 from world import Appliance, Stub, wait_until
 
 KINDS = ("openai", "anthropic", "gemini")
-TIMEOUTS = {"connect": 1, "first": 0.9, "read": 1.3, "total": 2.4}
+TIMEOUTS = {"connect": 1, "first": 0.7, "read": 1.2, "total": 2.2}
 FLOODED = 64 * MIB
 HELLO = {"messages": [{"role": "user", "content": "hello"}], "max_tokens": 9}
 CONTENTS = {"contents": [{"parts": [{"text": "hello"}]}]}
@@ -136,9 +136,8 @@ def watch(scene: Scene, pool: ThreadPoolExecutor, kind: str, stream: bool, name:
         started = time.monotonic()
         assert scene.other.post(CHAT, json=BODY).status_code == 200
         assert time.monotonic() - started < 1
-        if waiting.done():
+        if wait([waiting], timeout=0.1).done:
             return waiting.result()
-        time.sleep(0.1)
 
 
 @contextmanager

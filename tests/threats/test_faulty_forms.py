@@ -12,6 +12,8 @@ from threats.faulty import FAULTS, ODD_EVENTS, ArrayRight, ChatRight, Faulty, Ri
 from threats.faulty_scene import Scene, open_scene, verify_nothing_is_left, watch
 from world import Appliance, Stub
 
+pytestmark = pytest.mark.slow
+
 FORMS = {"array": [True], "messages": [False, True]}
 MAKE = {"array": ("gemini", ArrayRight), "messages": ("openai", ChatRight)}
 CASES = [(name, stream) for name, streams in FORMS.items() for stream in streams]

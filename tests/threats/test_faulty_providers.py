@@ -4,12 +4,16 @@ one outcome, other providers unaffected, no connection left, and the next call w
 
 from __future__ import annotations
 
+import random
 import socket
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 
+import httpx
 import pytest
 
 from mastio.client import Identity
@@ -41,6 +45,8 @@ from threats.faulty_scene import (
     watch,
 )
 from world import Appliance, Stub, free_port, wait_until
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
@@ -288,3 +294,53 @@ def test_events_without_end_last_as_long_as_the_caller(scene: Scene, kind: str) 
     wait_until(lambda: len(scene.appliance.entries_of(reply.headers["x-request-id"])) == 2, 5, "the log has it")
     assert scene.outcome(reply) == {"status": "cancelled"}
     scene.twin(kind, stream=True)
+
+
+# --- all of it at once -----------------------------------------------------------------------------------------------
+
+AT_ONCE = 60
+CALLS = 300
+
+
+def test_all_of_it_at_once_leaves_nothing(scene: Scene) -> None:
+    """Each call gets an answer of those that are stated, and one outcome; another provider answers all the while."""
+    names = sorted(FAULTS.keys() - {"flood", "endlessBody"})  # each of these may take `MAX_REPLY` of memory
+    draw = random.Random(7)
+    for provider in scene.faulty.values():
+        provider.reads = True
+        provider.fault = lambda right: FAULTS[draw.choice(names)].act(right)
+    before, memory = tcp_total(scene), rss(scene.appliance)
+    with ThreadPoolExecutor(AT_ONCE) as threads:
+        asking = [threads.submit(scene.call, KINDS[n % 3], bool(n % 2)) for n in range(CALLS)]
+        slowest = 0.0
+        while not all(one.done() for one in asking):
+            started = time.monotonic()
+            assert scene.other.post(CHAT, json=BODY).status_code == 200
+            slowest = max(slowest, time.monotonic() - started)
+            time.sleep(0.05)
+        replies = [one.result() for one in asking]
+    assert slowest < 1
+    told = Counter(reply.status_code for reply in replies)
+    assert told.keys() <= {200, 502, 503, 504} and told[502] > 50, told
+    for reply in replies:
+        assert scene.outcome(reply)["status"] == ("ok" if reply.status_code == 200 and ends_well(reply) else "failed")
+    for kind, provider in scene.faulty.items():
+        verify_nothing_is_left(scene, provider)
+        provider.fault = None
+        wait_until(partial(is_well, scene, kind), 10, "it is called again")
+        scene.twin(kind, stream=True)
+    wait_until(lambda: tcp_total(scene) <= before, 5, "no descriptor is left")
+    assert rss(scene.appliance) < memory + FLOODED
+
+
+def is_well(scene: Scene, kind: str) -> bool:
+    return scene.call(kind, stream=False).status_code == 200
+
+
+def ends_well(reply: httpx.Response) -> bool:
+    """It does not end with the error event."""
+    return b"(upstream_" not in reply.content and b'"code":"upstream_' not in reply.content
+
+
+def tcp_total(scene: Scene) -> int:
+    return sum(tcp_sockets(scene.appliance, provider.port) for provider in scene.faulty.values())
