@@ -9,8 +9,8 @@ all streams at once, each on a connection of its own (HTTP/1.1, the smallest gen
 Resident memory of the workers is sampled before (after some plain calls, so that what every worker loads once is no
 growth), while the streams are open, and after they have ended, in each round. `after` is held against what was left
 after the first round, which tells a leak from memory that the allocator once had and keeps; or, with
-`--baseline before`, against the first `before`. Passes when all streams came whole, all were open at the same moment, no worker
-was above the line, each is back within 10 %, and none has more descriptors open than before.
+`--baseline before`, against the first `before`. Passes when all streams came whole, all were open at the same moment,
+no worker was above the line, each is back within 10 %, and none has more descriptors open than before.
 Exit status: 0 within the pass line, 1 not, 2 cannot run.
 """
 
