@@ -108,7 +108,7 @@ class Answer:
         try:
             if self._recorded.head.route.recorded == "refusals":
                 await self._record_refusal(error)
-            await self._record({"status": "failed", "code": error.code}, {"status": error.status})
+            await self._record({"status": "failed", "code": error.code}, {"status": error.status, **self._facts()})
         except AuditError as failure:
             error = failure
         status, headers, body = self._stages.refusal(self._recorded, error)
@@ -123,11 +123,15 @@ class Answer:
     async def abandon(self) -> None:
         """The client has gone: the outcome says so."""
         try:
-            await self._record({"status": "cancelled"}, None)
+            await self._record({"status": "cancelled"}, self._facts() or None)
         except AuditError:
             return  # the log has closed itself; at its reopening the intent is closed as unknown
         finally:
             self._count(499, "cancelled")
+
+    def _facts(self) -> dict[str, Any]:
+        """What is known of a reply that did not come to its end: who was answering, for one."""
+        return {} if self._reply is None else dict(self._reply.facts)
 
     async def _record(self, outcome: dict[str, Any], response: dict[str, Any] | None) -> None:
         """Write the one outcome; later calls write nothing."""

@@ -128,6 +128,10 @@ class Keeper:
             return None
         raise self._refuse(kept, amount)
 
+    def refused(self, budget: BudgetRow) -> None:
+        """What `reserve` raised is what the exchange was told. (It may have asked again, for less.)"""
+        self._watch.refused(budget)
+
     def reload(self, budgets: Mapping[str, BudgetRow]) -> None:
         """The budgets in force have changed: leases that were taken under another limit are looked at again."""
         self._is_idle = not budgets
@@ -166,7 +170,6 @@ class Keeper:
             kept.lease.settle(waiting.amount, 0)
 
     def _refuse(self, kept: Kept, amount: int) -> Exception:
-        self._watch.refused(kept.budget)
         known, lease = kept.known or Grant(0, kept.budget.limit, 0), kept.lease
         spent = known.spent + lease.used - lease.reported
         shortage = Shortage(amount, known.limit, spent, known.elsewhere + lease.reserved)
@@ -209,7 +212,7 @@ class Keeper:
 
     async def _round(self, now: float, *, ticked: bool) -> None:
         """One transaction for everybody who waits; when a moment has passed, also for whoever has something to say."""
-        self._past = [kept for kept in self._past if not kept.is_gone and not kept.lease.is_done]
+        self._past = [kept for kept in self._past if kept.waiting or not (kept.is_gone or kept.lease.is_done)]
         due = [kept for kept in self._all() if kept.is_due(now, ticked=ticked)]
         if not due:
             return

@@ -105,6 +105,7 @@ class Limits:
             except Short as short:
                 less = find_less(budget, bound, short.shortage)
                 if less is None or less >= amount or not tries_left:
+                    self._keeper.refused(budget)
                     raise
                 amount = less
                 held.keep_to(budget.unit, less)

@@ -172,6 +172,18 @@ def test_nothing_is_tried_again_once_something_was_sent(world: Any, ask: Any, pr
     assert outcome(world, reply)[1]["outcome"]["status"] == "failed"
 
 
+def test_the_outcome_of_a_stream_that_breaks_says_whose_it_was(
+    world: Any, ask: Any, providers: dict[str, Provider]
+) -> None:
+    providers["lonely"].script = DOWN
+    providers["second"].script = Script(content_type="text/event-stream", pieces=EVENTS.pieces[:1], cut=True)
+    reply = ask("lonely/m", stream=True)
+    assert b"upstream_error" in reply.content
+    target, end = outcome(world, reply)
+    assert (target, end["outcome"]["status"]) == ("lonely/m", "failed")
+    assert (end["response"]["target"], end["response"]["tries"]) == ("second/m", 3)
+
+
 def test_a_stream_that_ends_before_it_began_is_another_providers(ask: Any, providers: dict[str, Provider]) -> None:
     providers["lonely"].script = Script(content_type="text/event-stream", pieces=[b"data: {"], cut=True)
     providers["second"].script = EVENTS
@@ -263,6 +275,17 @@ def test_a_list_has_an_end(world: tuple[Appliance, Identity], providers: dict[st
         reply = client.get("/v1/models")
         names = {model["id"] for model in reply.json()["data"] if model["id"].startswith("lister/")}
         assert "lister/m0" in names and 1000 <= len(names) <= 2001 and max(map(len, names)) < 300
+
+
+def test_nobody_shuts_a_provider_to_others_by_hanging_up(world: Any, ask: Any, providers: dict[str, Provider]) -> None:
+    wait_for(lambda: ask("first/one").status_code == 200)
+    providers["first"].next = [Script(delay=0.6)] * 12
+    with world[0].by_certificate(world[1]) as client:
+        for _ in range(12):
+            with pytest.raises(httpx.ReadTimeout):
+                client.post(CHAT, json={"model": "first/mine", "messages": []}, timeout=0.15)
+    wait_for(lambda: not providers["first"].next)
+    assert "first" in {ask("both").headers["x-provider"] for _ in range(12)}
 
 
 def wait_for(condition: Any, seconds: float = 5.0) -> None:

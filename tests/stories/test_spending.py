@@ -21,6 +21,7 @@ retries = 0
 
 [llm.fallbacks]
 "oa/chain" = ["claude/m", "oa/last"]
+"gem/dear" = ["claude/unpriced"]
 
 [[llm.prices]]
 models = "*/dear"
@@ -294,3 +295,41 @@ def test_a_limit_of_nothing_is_none(providers: dict[str, Provider], post: Any) -
     sent = providers["gem"].last.document
     for config in (sent["generationConfig"], sent["generation_config"]):
         assert config.keys() == {"maxOutputTokens"} and 1000 < config["maxOutputTokens"] < 20_000
+
+
+@pytest.mark.parametrize(("stream", "written"), [(False, 700), (True, 0)])
+def test_who_leaves_before_the_answer_has_used_what_nobody_knows(
+    world: Any, providers: dict[str, Provider], stream: bool, written: int
+) -> None:
+    """Of a plain call all that it may have written; a stream would have begun."""
+    appliance, identity = world
+    providers["oa"].script = Script(delay=1.5)
+
+    def ends() -> list[dict[str, Any]]:
+        return [one for one in appliance.entries() if one["phase"] == "outcome"]
+
+    before = len(ends())
+    with appliance.by_certificate(identity) as client, pytest.raises(httpx.ReadTimeout):
+        client.post(CHAT, json=chat("oa/m", max_tokens=700, stream=stream), timeout=0.5)
+    wait_until(lambda: len(ends()) > before, 5, "the outcome")
+    (end,) = ends()[before:]
+    assert end["outcome"]["status"] == "cancelled"
+    assert end["usage"]["output_tokens"] == written and end["usage"]["input_tokens"] > 0
+
+
+def test_no_budget_of_money_lets_pass_who_might_end_with_a_model_of_unknown_price(
+    world: Any, providers: dict[str, Provider], post: Any
+) -> None:
+    with world[0].admin() as admin:
+        body = {"name": "dear", "model": "*/dear", "limit_usd": 1_000_000, "period": "total"}
+        assert admin.post("/v1/admin/budgets", json=body).status_code == 201
+        try:
+            gemini = MODEL.format("dear")
+            asked = {**GEMINI, "generationConfig": {"maxOutputTokens": 1}}
+            wait_until(lambda: post(gemini, asked).status_code == 403, 5, "the budget counts")
+            providers["gem"].asked.clear()
+            reply = post(gemini, asked)
+            assert reply.status_code == 403 and "dear" in reply.text and not providers["gem"].asked
+            assert post(CHAT, chat("oa/dear", max_tokens=1)).status_code == 200
+        finally:
+            assert admin.delete("/v1/admin/budgets/dear").status_code == 204

@@ -12,6 +12,8 @@ from mastio.exchange import (
     Allow,
     Authenticated,
     Authorized,
+    Bound,
+    Hold,
     Inspected,
     Message,
     Principal,
@@ -121,13 +123,16 @@ def ask(
     target: str = "stub/m",
     question: bool = True,
     route: Route = ROUTE,
+    granted: Bound | None = None,
 ) -> Recorded:
     """An exchange that has come as far as dispatch."""
     headers = [(b"cache-control", value) for value in control]
     head = RequestHead("id", "POST", route.path, b"", {}, headers, route, None, "127.0.0.1")
     principal = Principal(agent.name, frozenset({"agent"}), agent.groups)
     message = Message(body, question=Question(context, has_one_answer) if question else None)
-    return record(head, principal, Action(route.kind, "Model", target), message)
+    recorded = record(head, principal, Action(route.kind, "Model", target), message)
+    hold = Hold(lambda usage: None, granted)
+    return replace(recorded, reserved=Reserved(recorded.inspected, (hold,)))
 
 
 def record(head: RequestHead, principal: Principal, action: Action, message: Message) -> Recorded:

@@ -12,7 +12,7 @@ import pytest
 from cache_bench import AGENT, USAGE, Bench, ask, header, plain, read, streamed
 
 from mastio.errors import DispatchError
-from mastio.exchange import Recorded, Reply, Window
+from mastio.exchange import Bound, Recorded, Reply, Window
 from mastio.store.base import PolicyRow, ProviderRow
 from mastio_cache.answering import encode_usd
 from mastio_cache.kept import Kept
@@ -468,3 +468,12 @@ async def test_many_small_pieces_take_room_for_what_they_take_of_memory() -> Non
         assert word == b"MISS"
         await read(reply)
     assert len(bench.memory) == 0 and bench.cache.room == 100 * 1024 and len(bench.cache.flights) == 0
+
+
+async def test_an_answer_that_a_budget_cut_short_is_for_its_own_call_alone() -> None:
+    bench = Bench()
+    assert (await bench.get(granted=Bound(9, None)))[0] == b"MISS"
+    assert len(bench.memory) == len(bench.cache.flights) == 0
+    assert [(await bench.get())[0], (await bench.get())[0]] == [b"MISS", b"HIT"]
+    word, reply = await bench.get(granted=Bound(9, None))
+    assert word == b"HIT" and reply.body == b'{"answer":2}'

@@ -50,7 +50,7 @@ async def test_many_at_once_share_a_round() -> None:
         asking = [asyncio.create_task(worker.keeper.reserve(budget(), 1)) for _ in range(1500)]
         done = await asyncio.gather(*asking, return_exceptions=True)
         refused = [error for error in done if isinstance(error, Denied)]
-        assert len(refused) == worker.seen.refusals == 500
+        assert len(refused) == 500
         assert count.claims <= 4 and count.held() == 1000
         for lease in done:
             if not isinstance(lease, BaseException):
@@ -98,6 +98,43 @@ async def test_who_goes_in_the_moment_of_being_given_leaves_nothing_set_aside() 
         assert all(task.cancelled() for task in asking)
         await until(lambda: count.held() == 0)
         assert count.total() == 0
+
+
+async def test_nobody_waits_for_a_worker_that_has_ended() -> None:
+    count = Count()
+    async with open_worker(count, "a") as first:
+        held = await first.keeper.reserve(budget(), 900)
+        assert held is not None
+        async with open_worker(count, "b") as second:
+            asking = asyncio.create_task(second.keeper.reserve(budget(), 200))
+            await asyncio.sleep(0.05)
+            assert not asking.done()
+        done, _ = await asyncio.wait([asking], timeout=1)
+        assert done and isinstance(asking.exception(), Unavailable)
+        held.settle(900, 900)
+    assert count.held() == 0 and count.total() == 900
+
+
+@pytest.mark.parametrize("how", ["the period ends", "the budget goes"])
+async def test_nobody_is_forgotten_who_waits_while_the_lease_is_given_up(how: str) -> None:
+    """What a lease holds nothing of is given up at once, but not who waits for it."""
+    count = Count()
+    async with open_worker(count, "a") as first, open_worker(count, "b") as second:
+        held = await first.keeper.reserve(budget(), 900)
+        assert held is not None
+        asking = asyncio.create_task(second.keeper.reserve(budget(), 200))
+        await asyncio.sleep(0.05)
+        assert not asking.done()
+        if how == "the period ends":
+            second.clock.time += DAY
+            today = await second.keeper.reserve(budget(), 200)
+            assert today is not None
+            today.settle(200, 0)
+        else:
+            second.keeper.reload({})
+        done, _ = await asyncio.wait([asking], timeout=3)
+        assert done and isinstance(asking.exception(), Denied)
+        held.settle(900, 0)
 
 
 async def test_what_another_holds_idle_is_waited_for() -> None:

@@ -291,3 +291,16 @@ async def test_the_smallest_of_several_budgets_counts() -> None:
         assert (hold.granted.tokens, hold.granted.nano_usd) == (700, 10**12)
         hold.settle({})
     assert count.held() == 0
+
+
+async def test_who_can_do_with_less_was_not_refused() -> None:
+    """The figures say how many exchanges were, not how often somebody asked."""
+    less = Message(b"{}", bound=Bound(2000, None, enough=Bound(500, None), least=Bound(50, None)))
+    async with open_worker(Count()) as worker:
+        hold = await limits(worker.keeper, budget()).reserve(ALICE, CHAT, less)
+        assert hold is not None and hold.granted is not None and hold.granted.tokens == 1000
+        assert worker.seen.refusals == 0
+        with pytest.raises(Denied):
+            await limits(worker.keeper, budget()).reserve(ALICE, CHAT, CALL)
+        assert worker.seen.refusals == 1
+        hold.settle(None)
