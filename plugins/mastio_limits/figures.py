@@ -7,6 +7,8 @@ from prometheus_client import CollectorRegistry, Counter, Gauge
 from mastio.store.base import BudgetRow
 
 NANO = 10**9
+LIMIT = "mastio_budget_limit"
+SPENT = "mastio_budget_spent"
 
 
 class Figures:
@@ -16,11 +18,11 @@ class Figures:
         registry = CollectorRegistry()
         labels = ("budget", "unit")
         self._limit = Gauge(
-            "mastio_budget_limit", "What the budget allows in its period; 0 when it is not there any more.", labels,
+            LIMIT, "What the budget allows in its period; 0 when it is not there any more.", labels,
             registry=registry, multiprocess_mode="mostrecent",
         )  # fmt: skip
         self._spent = Gauge(
-            "mastio_budget_spent", "What was spent of it in the present period.", labels,
+            SPENT, "What was spent of it in the present period.", labels,
             registry=registry, multiprocess_mode="mostrecent",
         )  # fmt: skip
         self._refusals = Counter(

@@ -16,6 +16,7 @@ from mastio.store.base import Admin, Agent, ApiKey
 from mastio.telemetry import Telemetry
 from mastio_audit.anchors import figures as anchor_figures
 from mastio_audit.sinks import figures
+from mastio_limits import figures as budget_figures
 
 NOW = 1_800_000_000.0
 ALERTS = Path(__file__).parents[2] / "operate" / "alerts.yml"
@@ -78,4 +79,5 @@ def test_every_name_that_the_alerts_use_is_one_that_is_rendered(tmp_path: Path) 
     used = set(re.findall(r"mastio_[a-z_]+", ALERTS.read_text()))
     known = set(rendered(tmp_path)) | {"mastio_exchanges_total", figures.LAG, figures.LAST}
     known |= {anchor_figures.LAST, anchor_figures.EVERY, anchor_figures.FORKED}
+    known |= {budget_figures.LIMIT, budget_figures.SPENT}
     assert used and used <= known
