@@ -238,11 +238,13 @@ def parse_arguments() -> argparse.Namespace:
         "--settle", type=verdicts.parse_seconds, default=SETTLE_SECONDS, metavar="T", help="after it (130s)"
     )
     parser.add_argument(
-        "--baseline", choices=("before", "first-round"), default="first-round", help="what is gone back to"
+        "--baseline", choices=("before", "first-round"), help="what is gone back to (default: with one round before)"
     )
     parser.add_argument("--max-rss", type=int, default=MAX_MB, metavar="MB", help="of a worker (default: %(default)s)")
     parser.add_argument("--out", type=Path, metavar="FILE", help="default: results/open-streams-DATE.json")
     args = parser.parse_args()
+    if args.baseline is None:
+        args.baseline = "first-round" if args.rounds > 1 else "before"
     if args.baseline == "first-round" and args.rounds < 2:
         parser.error("the first round is a baseline for others: at least two rounds")
     if min(args.streams, args.agents, args.workers, args.rounds) < 1 or args.chunks < 2 or args.latency <= 0:
