@@ -96,7 +96,7 @@ def test_a_killed_workers_lease_overspends_nothing(appliances: tuple[list[Applia
     total = sum(seen, Counter[int]())
     print(f"\n{dict(total)}; {calls} calls upstream; spent {budget['spent']} of {limit}")
     assert least <= limit and budget["spent"] <= limit and budget["spent"] >= total[200] * (longest // 4 + WRITTEN)
-    assert total[200] > 20 and total[0] + total[502] > 0, "the kills did cut exchanges"
+    assert total[200] > 20 and calls > total[200], "the kills did cut exchanges"
     assert set(total) <= {0, 200, 429, 502, 503, 504}
 
 
