@@ -13,7 +13,8 @@ CORE = sorted((ROOT / "mastio").rglob("*.py"))
 PLUGINS = sorted((ROOT / "plugins").rglob("*.py"))
 
 PLUGIN_MAY = {
-    "mastio", "mastio.budgets", "mastio.errors", "mastio.exchange", "mastio.hooks", "mastio.jose", "mastio.presented",
+    "mastio", "mastio.budgets", "mastio.decoding",
+    "mastio.errors", "mastio.exchange", "mastio.hooks", "mastio.jose", "mastio.presented",
     "mastio.provider_secrets",
     "mastio.problem", "mastio.rotation", "mastio.services", "mastio.strictjson", "mastio.target", "mastio.store.base",
     "mastio.pki.certificates", "mastio.pki.files", "mastio.transparency", "mastio.transparency.merkle",
@@ -23,7 +24,8 @@ PLUGIN_MAY = {
 
 PURE = [
     "mastio/first_providers.py",
-    "mastio/approval.py", "mastio/budgets.py", "mastio/exchange.py", "mastio/errors.py", "mastio/identity.py",
+    "mastio/approval.py", "mastio/budgets.py", "mastio/decoding.py", "mastio/exchange.py",
+    "mastio/errors.py", "mastio/identity.py",
     "mastio/jose.py", "mastio/strictjson.py", "mastio/target.py", "mastio/problem.py", "mastio/presented.py",
     "mastio/restriction.py", "mastio/rotation.py", "mastio/routes.py", "mastio/pki/certificates.py",
     "mastio/pki/est.py",
