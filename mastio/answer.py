@@ -16,6 +16,7 @@ from typing import Any, Protocol
 from mastio.errors import AuditError, MastioError
 from mastio.exchange import Entry, Recorded, Reply, Timings, Window
 from mastio.problem import error_event
+from mastio.watching import Watching, describe
 from mastio.wire import RawHeaders, Send, send_body, send_response, send_start
 
 
@@ -24,7 +25,7 @@ class Stages(Protocol):
 
     async def record(self, entry: Entry) -> int: ...
 
-    async def inspect_window(self, recorded: Recorded, window: Window) -> bytes: ...
+    def watch(self, recorded: Recorded) -> Watching | None: ...
 
     def annotate(self, recorded: Recorded, reply: Reply) -> RawHeaders: ...
 
@@ -38,6 +39,7 @@ class Answer:
 
     __slots__ = (
         "_digest_key", "_recorded", "_reply", "_send", "_settled", "_stages", "_started", "_timings", "_tried",
+        "_watching",
     )  # fmt: skip
 
     def __init__(self, stages: Stages, recorded: Recorded, timings: Timings, digest_key: bytes, send: Send) -> None:
@@ -47,6 +49,7 @@ class Answer:
         self._digest_key = digest_key
         self._send = send
         self._reply: Reply | None = None
+        self._watching = stages.watch(recorded)
         self._started = False
         self._settled = not recorded.reserved.holds
         self._tried = False  # an outcome whose commit is in doubt may be in the log: never write a second one
@@ -68,6 +71,8 @@ class Answer:
         """Send `reply`. Raises `MastioError` when it cannot be completed; then call `fail`."""
         self._reply = reply
         if isinstance(reply.body, bytes):
+            if self._watching is not None:
+                reply.body = await self._inspect(reply.body, self._watching)
             digest = hmac.digest(self._digest_key, reply.body, hashlib.sha256).hex() if reply.body else None
             status = "ok" if reply.status < 400 else "failed"
             await self._record({"status": status}, self._describe(reply, len(reply.body), digest))
@@ -79,10 +84,10 @@ class Answer:
     async def _stream(self, reply: Reply, windows: AsyncIterator[Window]) -> str:
         """What became of it, as a word for the metrics."""
         digest = hmac.new(self._digest_key, digestmod=hashlib.sha256)
-        size = 0
+        size, watching = 0, self._watching
         try:
             async for window in windows:
-                data = await self._stages.inspect_window(self._recorded, window)
+                data = window.data if watching is None else await watching.window(window)
                 digest.update(data)
                 size += len(data)
                 if window.last:
@@ -91,12 +96,20 @@ class Answer:
                 await send_body(self._send, data, more=not window.last)
                 if window.last:
                     return window.failure or "ok"
-            await self._record({"status": "ok"}, self._describe(reply, size, digest.hexdigest()))
+            data = b"" if watching is None else await watching.end()
+            digest.update(data)
+            await self._record({"status": "ok"}, self._describe(reply, size + len(data), digest.hexdigest()))
             await self._start(reply)
-            await send_body(self._send, b"")
+            await send_body(self._send, data, more=False)
             return "ok"
         finally:
             await reply.close()
+
+    async def _inspect(self, body: bytes, watching: Watching) -> bytes:
+        started = perf_counter()
+        data = await watching.whole(body)
+        self._timings.inspect += perf_counter() - started
+        return data
 
     async def _start(self, reply: Reply) -> None:
         if not self._started:
@@ -131,7 +144,8 @@ class Answer:
 
     def _facts(self) -> dict[str, Any]:
         """What is known of a reply that did not come to its end: who was answering, for one."""
-        return {} if self._reply is None else dict(self._reply.facts)
+        facts = {} if self._reply is None else dict(self._reply.facts)
+        return {**facts, **({} if self._watching is None else describe(self._watching.findings()))}
 
     async def _record(self, outcome: dict[str, Any], response: dict[str, Any] | None) -> None:
         """Write the one outcome; later calls write nothing."""
@@ -165,7 +179,7 @@ class Answer:
         said: dict[str, Any] = {"status": reply.status, "bytes": size}
         if digest is not None:
             said["digest"] = digest
-        said.update(reply.facts)
+        said.update(self._facts())
         return said
 
     def _headers(self, reply: Reply) -> RawHeaders:

@@ -23,6 +23,7 @@ from mastio.exchange import Action, Principal, RequestHead, Route
 from mastio.expiry import measure
 from mastio.hooks import Hooks
 from mastio.inprocess import InProcess, read_control
+from mastio.inspection import Finding
 from mastio.operating import HEALTH, JSON, Operating
 from mastio.pipeline import Pipeline
 from mastio.pki.authority import DAY, Authority
@@ -144,8 +145,8 @@ async def open_app(data: Path, slot: int, config: Path | None = None) -> AsyncIt
     following.start()
     pipeline: Pipeline | None = None
 
-    async def permits(principal: Principal, action: Action) -> bool:
-        return pipeline is not None and await pipeline.permits(principal, action)
+    async def permits(principal: Principal, action: Action, findings: Sequence[Finding]) -> bool:
+        return pipeline is not None and await pipeline.permits(principal, action, findings)
 
     services = Services(
         data=data,

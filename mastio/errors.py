@@ -21,6 +21,7 @@ This module is imported by all and imports none.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 Headers = tuple[tuple[str, str], ...]
@@ -141,9 +142,13 @@ class Denied(MastioError):
 
 
 class Blocked(MastioError):
-    """An inspector refused the content."""
+    """An inspector refused the content. `findings` are label, confidence and times of what it saw."""
 
     default_code = "blocked"
+
+    def __init__(self, message: str, findings: Sequence[tuple[str, int, int]] = ()) -> None:
+        super().__init__(message)
+        self.findings = findings
 
 
 class DispatchError(MastioError):

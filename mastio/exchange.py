@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from mastio.errors import BadRequest, MastioError
+from mastio.inspection import Finding, Layout, Watch
 
 Role = Literal["agent", "auditor", "operator", "admin"]
 Dialect = Literal["openai", "anthropic", "gemini", "problem", "oauth"]
@@ -247,8 +248,8 @@ class Question:
 class Message:
     """The body as it came (`raw`: these bytes go upstream unless an inspector changes them) and as parsed.
 
-    `details` are facts for the audit entry: sizes, names, numbers; never content. `bound` is None for what costs
-    nothing, `question` for what is no question.
+    `details` are facts for the audit entry: sizes, names, numbers; never content. `reckon` gives the most that a body
+    may use, and is None for what costs nothing; `question` is None for what is no question.
     """
 
     raw: bytes
@@ -256,8 +257,15 @@ class Message:
     details: Mapping[str, JSON] = field(default_factory=dict)
     plan: Any = None
     """What `read` already worked out for `dispatch` (for example the chosen provider); opaque to the pipeline."""
-    bound: Bound | None = None
+    reckon: Callable[[bytes], Bound] | None = None
     question: Question | None = None
+    layout: Layout | None = None
+    """Where texts are in it and in its reply; None: there are none, and it is not inspected."""
+
+    @property
+    def bound(self) -> Bound | None:
+        """The most that carrying it out may use; None for what costs nothing."""
+        return None if self.reckon is None else self.reckon(self.raw)
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,30 +286,6 @@ class Deny:
 
 
 Decision = Allow | Deny
-
-
-@dataclass(frozen=True, slots=True)
-class Pass:
-    """The inspector has nothing against the message."""
-
-
-@dataclass(frozen=True, slots=True)
-class Redact:
-    """Go on with this instead."""
-
-    replacement: bytes
-    labels: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """Refuse the message."""
-
-    labels: tuple[str, ...]
-    message: str
-
-
-Verdict = Pass | Redact | Block
 
 
 # --- the stages: each is made from the one before ---------------------------------------------------------------------
@@ -347,11 +331,14 @@ class Authorized:
 
 @dataclass(frozen=True, slots=True)
 class Inspected:
-    """Every inspector has seen the message; `message` is what may leave, redactions applied."""
+    """Every inspector has seen the message; `message` is what may leave, redactions applied. `watches` will see the
+    reply. `decision`: as it is now that the content is known too."""
 
     authorized: Authorized
     message: Message
-    labels: tuple[str, ...]
+    decision: Allow
+    findings: tuple[Finding, ...] = ()
+    watches: tuple[Watch, ...] = ()
 
 
 Usage = Mapping[str, int]

@@ -11,6 +11,7 @@ is the order in which hooks of one stage are called.
 | read | `read[kind]` | `(Action, Message)` | `BadRequest` |
 | authorize | `authorize` | `None`: abstain; `Allow` | `Deny`; one Deny wins, no Allow is a Deny |
 | inspect | `inspect` | `Pass`, `Redact` | `Block` |
+| inspect | `authorize_content` | `None`: abstain; `Allow` | `Deny`; one Deny wins |
 | reserve | `reserve` | `None`: no limit concerns it; a `Hold` | `Denied` (429) |
 | record | `record` | the index of the entry, once it is durable | `AuditError` |
 | dispatch | `dispatch[kind]` | `Reply` | `DispatchError` and the other errors of `errors.py` |
@@ -25,7 +26,7 @@ Any other exception is a `PluginError`: the exchange is refused (fail closed).
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Any
@@ -45,9 +46,8 @@ from mastio.exchange import (
     Reply,
     RequestHead,
     Route,
-    Verdict,
-    Window,
 )
+from mastio.inspection import Finding, Passage, Verdict
 from mastio.services import Services
 
 Authenticate = Callable[[RequestHead], Credential | None]
@@ -62,8 +62,13 @@ Read = Callable[[RequestHead, Principal, bytes], tuple[Action, Message]]
 Authorize = Callable[[Principal, Action], Awaitable[Decision | None]]
 """Called for every action of an agent, in plugin order, until one denies."""
 
-Inspect = Callable[[Principal, Action, Message | Window], Awaitable[Verdict]]
-"""Called for the message and for each window of the reply, in plugin order; sees the earlier ones' redactions."""
+Inspect = Callable[[Principal, Action, Sequence[Passage]], Awaitable[Verdict]]
+"""Called with the texts of the message, in plugin order; sees the earlier ones' redactions. Its verdict may hand over a
+`Watch`, which sees the reply. Not called for what has no texts."""
+
+AuthorizeContent = Callable[[Principal, Action, Sequence[Finding]], Awaitable[Decision | None]]
+"""Called for every action of an agent once it is inspected, in plugin order, until one denies: for rules that look at
+what was found. An `Allow` takes the place of the one given before."""
 
 Reserve = Callable[[Principal, Action, Message], Awaitable[Hold | None]]
 """Sets aside what the exchange may use, before its intent. Called in plugin order until one refuses, and then those
@@ -98,6 +103,7 @@ class Hooks:
     read: Mapping[str, Read] = field(default_factory=dict)
     authorize: Authorize | None = None
     inspect: Inspect | None = None
+    authorize_content: AuthorizeContent | None = None
     reserve: Reserve | None = None
     record: Record | None = None
     dispatch: Mapping[str, Dispatch] = field(default_factory=dict)

@@ -40,7 +40,6 @@ from mastio.exchange import (
     Allow,
     Authenticated,
     Authorized,
-    Block,
     Credential,
     Decision,
     Deny,
@@ -52,21 +51,22 @@ from mastio.exchange import (
     Read,
     Received,
     Recorded,
-    Redact,
     Reply,
     RequestHead,
     Reserved,
     Route,
     Timings,
-    Window,
 )
 from mastio.hooks import Hooks
 from mastio.identity import bind
+from mastio.inspection import Block, Finding, Passage, Redact, Watch, merge
 from mastio.problem import render
 from mastio.restriction import find_excess
 from mastio.services import Services
 from mastio.streams import OpenStreams, bind_again
+from mastio.strictjson import JsonError, parse
 from mastio.telemetry import Telemetry
+from mastio.watching import Watching, describe
 from mastio.wire import ClientGone, Interruption, RawHeaders, Receive, Send, read_body, send_response
 
 log = logging.getLogger("mastio.pipeline")
@@ -95,6 +95,7 @@ class Pipeline:
         self._body_authenticators = tuple(h.authenticate_body for h in hooks if h.authenticate_body)
         self._authorizers = tuple(h.authorize for h in hooks if h.authorize)
         self._inspectors = tuple(h.inspect for h in hooks if h.inspect)
+        self._content_authorizers = tuple(h.authorize_content for h in hooks if h.authorize_content)
         self._reservers = tuple(h.reserve for h in hooks if h.reserve)
         self._annotators = tuple(h.annotate for h in hooks if h.annotate)
         self._challengers = tuple(h.challenge for h in hooks if h.challenge)
@@ -138,7 +139,7 @@ class Pipeline:
             timings.auth = perf_counter() - timings.started
             read = await self._parse(authenticated, body, receive, progress)
             authorized = await self._authorize(read, timings)
-            inspected = await self._inspect(authorized, timings)
+            inspected = await self._inspect(authorized, progress, timings)
             reserved = await self._reserve(inspected, timings)
             recorded = await self._record_intent(reserved, timings)
         except MastioError as error:
@@ -222,9 +223,7 @@ class Pipeline:
                 break
         timings.policy = perf_counter() - started
         if isinstance(decision, Deny):
-            denied = Denied(decision.message, code=decision.code, headers=decision.headers)
-            denied.add_note(decision.rule)
-            raise denied
+            raise _denied(decision)
         return Authorized(read, decision)
 
     async def _judge(self, read: Read) -> Decision:
@@ -246,30 +245,63 @@ class Pipeline:
             allowed = allowed or decision
         return allowed or Deny("default", "No policy permits this action.")
 
-    async def permits(self, principal: Principal, action: Action) -> bool:
+    async def decide_content(
+        self, principal: Principal, action: Action, findings: Sequence[Finding], allowed: Allow
+    ) -> Decision:
+        """`decide` said `allowed`, and this is what was found in the content since."""
+        for authorize in self._content_authorizers:
+            decision = await authorize(principal, action, findings)
+            if isinstance(decision, Deny):
+                return decision
+            allowed = decision or allowed
+        return allowed
+
+    async def permits(self, principal: Principal, action: Action, findings: Sequence[Finding]) -> bool:
         """`services.permits`."""
         if find_excess(principal.restriction, action, None) is not None:
             return False
-        return isinstance(await self.decide(principal, action), Allow)
+        decision = await self.decide(principal, action)
+        if isinstance(decision, Allow):
+            decision = await self.decide_content(principal, action, findings, decision)
+        return isinstance(decision, Allow)
 
-    async def _inspect(self, authorized: Authorized, timings: Timings) -> Inspected:
-        read = authorized.read
-        if not self._inspectors:
-            return Inspected(authorized, read.message, ())
-        started = perf_counter()
-        labels: list[str] = []
-        message = read.message
-        for inspect in self._inspectors:
-            verdict = await inspect(read.authenticated.principal, read.action, message)
-            if isinstance(verdict, Block):
-                blocked = Blocked(verdict.message)
-                blocked.add_note(", ".join(verdict.labels))
-                raise blocked
-            if isinstance(verdict, Redact):
-                labels.extend(verdict.labels)
-                message = replace(message, raw=verdict.replacement, document=None)
+    async def _inspect(self, authorized: Authorized, progress: Progress, timings: Timings) -> Inspected:
+        """Raises `Blocked`, and `Denied` for what a rule that looks at the findings forbids."""
+        read, started = authorized.read, perf_counter()
+        message, layout = read.message, read.message.layout
+        watches: list[Watch] = []
+        if self._inspectors and layout is not None:
+            texts = layout.request(message.raw, message.document)
+            passages, changed = list(texts.passages), dict[int, str]()
+            for inspect in self._inspectors:
+                verdict = await inspect(read.authenticated.principal, read.action, passages)
+                progress.findings = merge((*progress.findings, *verdict.findings))
+                if isinstance(verdict, Block):
+                    blocked = Blocked(verdict.message)
+                    blocked.add_note("inspection")
+                    raise blocked
+                if verdict.watch is not None:
+                    watches.append(verdict.watch)
+                if isinstance(verdict, Redact) and verdict.texts:
+                    changed.update(verdict.texts)
+                    for number, text in verdict.texts.items():
+                        passages[number] = Passage(text, passages[number].carrier)
+            if changed:
+                message = _with_texts(message, texts.replace(changed))
         timings.inspect = perf_counter() - started
-        return Inspected(authorized, message, tuple(labels))
+        decision = await self._authorize_content(authorized, progress.findings, timings)
+        return Inspected(authorized, message, decision, progress.findings, tuple(watches))
+
+    async def _authorize_content(self, authorized: Authorized, findings: Sequence[Finding], timings: Timings) -> Allow:
+        principal = authorized.read.authenticated.principal
+        if not self._content_authorizers or not principal.is_agent:
+            return authorized.decision
+        started = perf_counter()
+        decision = await self.decide_content(principal, authorized.read.action, findings, authorized.decision)
+        timings.policy += perf_counter() - started
+        if isinstance(decision, Deny):
+            raise _denied(decision)
+        return decision
 
     async def _reserve(self, inspected: Inspected, timings: Timings) -> Reserved:
         """Raises `Denied` (429) where a limit is spent."""
@@ -304,9 +336,7 @@ class Pipeline:
         if head.route.recorded != "all":
             return None
         started = perf_counter()
-        decision: dict[str, Any] = {"effect": "allow", "rule": authorized.decision.rule}
-        if inspected.labels:
-            decision["labels"] = list(inspected.labels)
+        decision: dict[str, Any] = {"effect": "allow", "rule": inspected.decision.rule}
         receipt = await self._record(
             Entry(
                 head.id,
@@ -316,7 +346,7 @@ class Pipeline:
                 _agent(principal),
                 principal.credential or None,
                 decision,
-                self._describe_request(head, read.message),
+                {**self._describe_request(head, read.message), **describe(inspected.findings)},
             )
         )
         timings.audit = perf_counter() - started
@@ -370,15 +400,10 @@ class Pipeline:
         """The index of the entry, which is durable. Raises `AuditError`."""
         return await self._record(entry)
 
-    async def inspect_window(self, recorded: Recorded, window: Window) -> bytes:
-        """What of a window may be released. Raises `Blocked`."""
-        for inspect in self._inspectors:
-            verdict = await inspect(recorded.principal, recorded.action, window)
-            if isinstance(verdict, Block):
-                raise Blocked(verdict.message)
-            if isinstance(verdict, Redact):
-                window = Window(verdict.replacement, window.last, window.failure)
-        return window.data
+    def watch(self, recorded: Recorded) -> Watching | None:
+        """What the inspectors' watches make of the reply; None where there are none."""
+        layout, watches = recorded.message.layout, recorded.inspected.watches
+        return Watching(layout, watches) if watches and layout is not None else None
 
     def annotate(self, recorded: Recorded, reply: Reply) -> RawHeaders:
         return [pair for annotate in self._annotators for pair in _raw(annotate(recorded, reply))]
@@ -417,9 +442,10 @@ class Pipeline:
         notes = getattr(error, "__notes__", [])
         decision = {"effect": "deny", "rule": notes[0]} if notes else None
         head, principal, action = progress.head, progress.principal, progress.action
+        request = {**self._describe_request(head, progress.message), **describe(progress.findings)}
         return Entry(
             head.id, "event", action.kind if action else head.route.kind, action.target if action else None,
-            _agent(principal), principal.credential or None, decision, self._describe_request(head, progress.message),
+            _agent(principal), principal.credential or None, decision, request,
             {"status": error.status}, {"status": "refused", "code": error.code},
         )  # fmt: skip
 
@@ -427,7 +453,7 @@ class Pipeline:
 class Progress:
     """What is known so far of an exchange that may still be refused."""
 
-    __slots__ = ("action", "head", "message", "principal", "started")
+    __slots__ = ("action", "findings", "head", "message", "principal", "started")
 
     def __init__(self, head: RequestHead, started: float) -> None:
         self.head = head
@@ -435,6 +461,7 @@ class Progress:
         self.principal = STRANGER
         self.action: Action | None = None
         self.message: Message | None = None
+        self.findings: tuple[Finding, ...] = ()
 
 
 def _verify_role(route: Route, principal: Principal) -> None:
@@ -443,6 +470,19 @@ def _verify_role(route: Route, principal: Principal) -> None:
         raise AuthenticationError("This needs a credential.")
     if not route.requires & principal.roles:
         raise Denied("The role does not cover this route.", code="role_required")
+
+
+def _with_texts(message: Message, raw: bytes) -> Message:
+    try:
+        return replace(message, raw=raw, document=parse(raw))
+    except JsonError as error:  # two names may have become one
+        raise Blocked("What is to be redacted stands where the message needs it.") from error
+
+
+def _denied(decision: Deny) -> Denied:
+    denied = Denied(decision.message, code=decision.code, headers=decision.headers)
+    denied.add_note(decision.rule)
+    return denied
 
 
 def _agent(principal: Principal) -> str | None:

@@ -16,6 +16,7 @@ from typing import Protocol
 
 from mastio.budgets import Claim, Grant, Usage, Window
 from mastio.exchange import Action, Principal
+from mastio.inspection import Finding
 from mastio.store.base import Directory
 
 
@@ -147,8 +148,9 @@ class Services:
     """Cheap; the same object as long as nothing changed."""
     once: Once
     leases: Leases
-    permits: Callable[[Principal, Action], Awaitable[bool]]
-    """What the authorizers would say, for showing a caller only what it may use. Not a way to skip the pipeline."""
+    permits: Callable[[Principal, Action, Sequence[Finding]], Awaitable[bool]]
+    """What the authorizers would say, with these findings. For choosing among what a caller may use and for
+    showing it, not a way to skip the pipeline."""
     note_api_key_uses: NoteUses
     now: Callable[[], float]
 

@@ -82,17 +82,18 @@ class Limits:
         budgets = self._matching.find(principal, action)
         if not budgets and not self._slots:
             return None
-        held = Held(self, message.bound)
+        bound = message.bound if budgets else None
+        held = Held(self, bound)
         with ExitStack() as undo:
             undo.callback(held.undo)
             if self._slots:
                 held.take_slot(principal.name)
             for budget in budgets:
-                await self._take(held, budget, message.bound)
+                await self._take(held, budget, bound)
             undo.pop_all()
         if held.is_empty:
             return None
-        return Hold(held.settle, None if held.granted is message.bound else held.granted)
+        return Hold(held.settle, None if held.granted is bound else held.granted)
 
     async def _take(self, held: Held, budget: BudgetRow, bound: Bound | None) -> None:
         amount = foreseen(budget, bound)

@@ -10,6 +10,7 @@ import asyncio
 import random
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from math import ceil
 from time import monotonic
 from typing import Any
@@ -27,6 +28,7 @@ from mastio_llm.links import verify_links
 from mastio_llm.passing import parse_retry_after, passed_on, read_query, verify_json_type
 from mastio_llm.prices import Prices
 from mastio_llm.registry import Registry
+from mastio_llm.texts import LAYOUTS
 from mastio_llm.translate import TRANSLATIONS
 from mastio_llm.translate.checks import OfThisCall
 from mastio_llm.ways import Balance, Choice, arrange, resolve
@@ -131,8 +133,9 @@ class Calls:
             document,
             details,
             {way.choice.target: way for way in ways},
-            None if first.operation.free else bound_ways(body, ways),
+            None if first.operation.free else partial(bound_ways, ways=ways),
             Question(tuple(context), first.asked.has_one_answer),
+            LAYOUTS[head.route.path][first.asked.form],
         )
 
     async def dispatch(self, recorded: Recorded) -> Reply:
@@ -161,8 +164,9 @@ class Calls:
 
     async def _permitted(self, recorded: Recorded) -> list[Way]:
         """The way that was authorized, then those of its alternatives that are permitted too."""
-        action, ways = recorded.action, recorded.message.plan
-        others = [other for other in action.alternatives if await self._services.permits(recorded.principal, other)]
+        action, ways, found = recorded.action, recorded.message.plan, recorded.inspected.findings
+        permits = self._services.permits
+        others = [other for other in action.alternatives if await permits(recorded.principal, other, found)]
         return [ways[way.target] for way in (action, *others)]
 
     async def _try(self, way: Way, health: Health, recorded: Recorded) -> Reply | DispatchError:

@@ -57,7 +57,7 @@ class Models:
                 target = f"{row.name}/{model}"
                 for alias in (None, *(alias for alias, name in row.aliases.items() if name == model)):
                     action = Action("llm.chat", "Model", target, alias=alias)
-                    if await self._services.permits(recorded.principal, action):
+                    if await self._services.permits(recorded.principal, action, ()):
                         found.append((alias or target, row.name))
         body = LISTINGS[dialect].encode(found)
         return Reply(200, [(b"content-type", b"application/json")], body, facts={"models": len(found)})

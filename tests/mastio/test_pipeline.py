@@ -3,30 +3,36 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
 
-from mastio.errors import AuditError, AuthenticationError, BadRequest, ConfigurationError, Denied, DispatchError
+from mastio.errors import (
+    AuditError,
+    AuthenticationError,
+    BadRequest,
+    Blocked,
+    ConfigurationError,
+    Denied,
+    DispatchError,
+)
 from mastio.exchange import (
     Action,
     AdminCredential,
     Allow,
     ApiKeyCredential,
-    Block,
     CertificateCredential,
     Deny,
     Entry,
     Hold,
     Message,
-    Pass,
     Principal,
     Recorded,
-    Redact,
     Reply,
     RequestHead,
     Restriction,
@@ -34,7 +40,10 @@ from mastio.exchange import (
     Window,
 )
 from mastio.hooks import Hooks
+from mastio.inspection import Block, Finding, Layout, Pass, Passage, Redact
 from mastio.pipeline import Pipeline
+from mastio.reading.document import Document
+from mastio.reading.stream import Delta, Shape, StreamRewriter
 from mastio.services import Services, Trust, Worker
 from mastio.store.base import Agent
 from mastio.telemetry import Telemetry
@@ -89,6 +98,7 @@ class World:
 
     def __init__(self, **hooks: Any) -> None:
         self.events: list[Any] = []
+        self.entries: list[Any] = []
         self.services = SERVICES
         self.log_fails_at: str | None = None
         base = {
@@ -107,6 +117,7 @@ class World:
     async def record(self, entry: Entry) -> int:
         if entry.phase == self.log_fails_at:
             raise AuditError("The log is closed.")
+        self.entries.append(entry)
         said = entry.outcome["status"] if entry.outcome else None
         self.events.append((entry.phase, said) if said else entry.phase)
         return len(self.events) - 1
@@ -276,8 +287,8 @@ async def test_permits_says_no_to_what_a_restriction_excludes() -> None:
     principal = Principal("keyed", frozenset({"agent"}), restriction=Restriction(models=("p/m", "fast"), paths=("/x",)))
     asked = [Action("llm.chat", "Model", "p/m"), Action("llm.chat", "Model", "p/n")]
     asked.append(Action("llm.chat", "Model", "p/n", alias="fast"))
-    assert [await pipeline.permits(principal, action) for action in asked] == [True, False, True]
-    assert await pipeline.permits(replace(principal, restriction=None), asked[1])
+    assert [await pipeline.permits(principal, action, ()) for action in asked] == [True, False, True]
+    assert await pipeline.permits(replace(principal, restriction=None), asked[1], ())
 
 
 @pytest.mark.parametrize(
@@ -304,20 +315,95 @@ async def test_the_first_target_that_is_allowed_is_taken(permitted: str, target:
     assert found == ([(target, left)] if target else [])
 
 
-async def test_inspectors_redact_in_turn_and_block() -> None:
-    async def redact(principal: Any, action: Any, message: Any) -> Any:
-        return Redact(b"redacted", ("pii",)) if isinstance(message, Message) else Pass()
+def deltas(event: dict[str, Any]) -> Iterator[Delta]:
+    for choice in event.get("choices", []):
+        yield Delta((choice["index"],), choice["delta"], "content")
 
-    world = World(inspect=redact)
-    await world.run()
-    assert world.events[1] == ("dispatch", b"redacted")
 
+SHAPE = Shape(
+    deltas,
+    lambda event: (),
+    lambda event: None,
+    frozenset("messages role content n choices index delta".split()),
+)
+LAYOUT = Layout(
+    partial(Document, names=SHAPE.names), partial(Document, names=SHAPE.names), partial(StreamRewriter, SHAPE, "events")
+)
+BODY = b'{"messages":[{"role":"user","content":"my secret"}],  "n": 1}'
+
+
+def read_body(*_: Any) -> Any:
+    return Action("llm.chat", "Model", "m"), Message(BODY, orjson.loads(BODY), layout=LAYOUT)
+
+
+class Replacing:
+    """An inspector of both directions: puts one text in the place of another."""
+
+    def __init__(self, old: str, new: str) -> None:
+        self.old, self.new = old, new
+        self.carriers: list[str] = []
+
+    async def inspect(self, principal: Any, action: Any, passages: Sequence[Passage]) -> Any:
+        self.carriers = [passage.carrier for passage in passages]
+        return Redact(self.find(passages), (Finding(f"seen.{self.old}", 90),), self)
+
+    def find(self, passages: Sequence[Passage]) -> dict[int, str]:
+        return {n: p.text.replace(self.old, self.new) for n, p in enumerate(passages) if self.old in p.text}
+
+    async def look(self, passages: Sequence[Passage]) -> Any:
+        found = self.find(passages)
+        return Redact(found) if found else Pass()
+
+    def open(self, carrier: str) -> Any:
+        return self
+
+    def feed(self, text: str) -> str:
+        if "bad" in text:
+            raise Blocked("No.")
+        return text.replace(self.old, self.new)
+
+    def close(self) -> str:
+        return ""
+
+    def findings(self) -> list[Finding]:
+        return [Finding("reply.seen", 50)]
+
+
+async def test_inspectors_redact_in_turn_and_every_other_byte_stays() -> None:
+    first, second = Replacing("my", "your"), Replacing("your", "their")
+    world = World(inspect=first.inspect, read={"llm.chat": read_body})
+    world.reply = Reply(200, [], b'{"choices":[{"message":{"content":"my my"}}]}')
+    await world.run(more=[("more", Hooks(inspect=second.inspect))])
+    assert first.carriers == ["user"]
+    assert world.events[1] == ("dispatch", BODY.replace(b"my", b"their"))
+    assert b'"their their"' in world.events[-1]
+
+
+async def test_an_inspector_blocks_and_nothing_is_dispatched() -> None:
     async def block(*_: Any) -> Any:
-        return Block(("secret",), "There is a secret in it.")
+        return Block("There is a secret in it.", (Finding("secret.KEY", 99),))
 
-    world = World(inspect=block)
+    world = World(inspect=block, read={"llm.chat": read_body})
     await world.run()
     assert (world.events[:2], world.code) == ([("event", "refused"), 422], "blocked")
+    assert world.entries[0].request["findings"] == [{"label": "secret.KEY", "confidence": 99, "times": 1}]
+
+
+async def test_rules_that_look_at_the_content_are_asked_after_inspection() -> None:
+    seen: list[Any] = []
+
+    async def authorize_content(principal: Any, action: Any, findings: Sequence[Finding]) -> Any:
+        seen.append([finding.label for finding in findings])
+        return Deny("no-secrets", "No.") if findings else Allow("after")
+
+    looker = Replacing("secret", "***")
+    world = World(inspect=looker.inspect, authorize_content=authorize_content, read={"llm.chat": read_body})
+    await world.run()
+    assert (seen, world.code) == ([["seen.secret"]], "denied")
+    assert world.events[:2] == [("event", "refused"), 403]
+    world = World(authorize_content=authorize_content)
+    await world.run()
+    assert world.entries[0].decision == {"effect": "allow", "rule": "after"}
 
 
 class Held:
@@ -438,7 +524,7 @@ async def test_an_undeclared_error_refuses_at_every_stage(stage: str) -> None:
         "authenticate": {"authenticate": broken},
         "read": {"read": {"llm.chat": broken}},
         "authorize": {"authorize": broken_later},
-        "inspect": {"inspect": broken_later},
+        "inspect": {"inspect": broken_later, "read": {"llm.chat": read_body}},
         "dispatch": {"dispatch": {"llm.chat": broken_later}},
     }
     world = World(**hooks[stage])
@@ -493,15 +579,20 @@ async def test_a_stream_that_breaks_ends_with_the_dialects_event() -> None:
     assert orjson.loads(world.events[-1].removeprefix(b"data: "))["error"]["code"] == "upstream_error"
 
 
-async def test_a_window_that_is_blocked_ends_the_stream() -> None:
-    async def inspect(principal: Any, action: Any, message: Any) -> Any:
-        return Block(("x",), "No.") if isinstance(message, Window) and message.data == b"bad" else Pass()
+def chunk(text: str) -> bytes:
+    return b"data: " + orjson.dumps({"choices": [{"index": 0, "delta": {"content": text}}]}) + b"\n\n"
 
-    world = World(inspect=inspect)
-    world.reply = Reply(200, SSE, stream(Window(b"a"), Window(b"bad"), Window(b"end", last=True)))
+
+async def test_a_window_that_is_blocked_ends_the_stream() -> None:
+    world = World(inspect=Replacing("x", "y").inspect, read={"llm.chat": read_body})
+    end = Window(b"data: [DONE]\n\n", last=True)
+    world.reply = Reply(200, SSE, stream(Window(chunk("ax")), Window(chunk("bad")), end))
     await world.run()
-    assert b"bad" not in world.events and b"end" not in world.events
+    sent = b"".join(event for event in world.events if isinstance(event, bytes))
+    assert b'"ay"' in sent and b'"blocked"' in sent
+    assert b"bad" not in sent and b"DONE" not in sent
     assert ("outcome", "failed") in world.events
+    assert world.entries[-1].response["findings"] == [{"label": "reply.seen", "confidence": 50, "times": 1}]
 
 
 async def test_overload_sheds() -> None:

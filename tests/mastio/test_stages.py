@@ -26,14 +26,14 @@ def message() -> Message: ...
 
 GOOD = """
 parsed = Read(Authenticated(received(), STRANGER, (), 0.0, 0), action(), message())
-dispatch(Recorded(Reserved(Inspected(Authorized(parsed, allow()), message(), ()), ()), 0))
+dispatch(Recorded(Reserved(Inspected(Authorized(parsed, allow()), message(), allow()), ()), 0))
 """
 
 SKIPS = {
     "record": "dispatch(reserved())",
     "reserve": "Recorded(inspected(), 0)",
     "inspect": "Reserved(authorized(), ())",
-    "authorize": "Inspected(read(), message(), ())",
+    "authorize": "Inspected(read(), message(), allow())",
     "allow": "Authorized(read(), decided())",
     "read": "Authorized(authenticated(), allow())",
     "authenticate": "Read(received(), action(), message())",

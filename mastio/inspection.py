@@ -1,0 +1,139 @@
+"""What inspectors are shown and what they say: passages, findings, verdicts, and how a reply is watched. Values only.
+
+Inspectors see texts and nothing else: how these lie in JSON, in events, in the arguments of a tool, and how they get
+back there, is for `mastio.reading` and for the dialects. So an inspector works for every kind of action alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, Protocol
+
+Carrier = Literal["system", "user", "assistant", "tool", "definition", "other"]
+"""Whose words a text is: `tool` for results of tools and for documents, `definition` for descriptions of tools."""
+
+
+class Passage(NamedTuple):
+    """One text of a message or of a reply, decoded: without the escapes of JSON."""
+
+    text: str
+    carrier: Carrier
+
+
+class Finding(NamedTuple):
+    """What an inspector has seen, without any content. `label` is `class.category`, such as `pii.EMAIL_ADDRESS` or
+    `injection.override`; `confidence` from 0 to 100; `times`: how often."""
+
+    label: str
+    confidence: int
+    times: int = 1
+
+
+UNINSPECTED = "uninspected"
+"""The label of what an inspector should have looked at, could not, and was told to let pass."""
+
+
+class Filter(Protocol):
+    """Looks at one text of a reply that comes in pieces, which may be cut anywhere."""
+
+    def feed(self, text: str) -> str:
+        """What may be released now. What could still become part of something else is held back. Raises `Blocked`."""
+
+    def close(self) -> str:
+        """The text is over: the rest of it. Raises `Blocked`."""
+
+
+class Watch(Protocol):
+    """What one inspector does with the reply of one exchange."""
+
+    async def look(self, passages: Sequence[Passage]) -> Verdict:
+        """For texts that come whole. Their verdict's `watch` means nothing."""
+
+    def open(self, carrier: Carrier) -> Filter:
+        """For a text that comes in pieces; several may be open at once."""
+
+    def findings(self) -> Iterable[Finding]:
+        """What its filters have found so far."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """The inspector has nothing against it."""
+
+    findings: tuple[Finding, ...] = ()
+    watch: Watch | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Redact:
+    """Go on with these texts in the place of the passages with these numbers."""
+
+    texts: Mapping[int, str]
+    findings: tuple[Finding, ...] = ()
+    watch: Watch | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Refuse it. `message` is for the caller, and repeats no content."""
+
+    message: str
+    findings: tuple[Finding, ...] = ()
+
+
+Verdict = Pass | Redact | Block
+
+
+class Texts(Protocol):
+    """The texts of one body."""
+
+    @property
+    def passages(self) -> Sequence[Passage]: ...
+
+    def place(self, number: int) -> str:
+        """Where passage `number` stands, as `messages[0].content`. For people: not on the hot path."""
+
+    def replace(self, texts: Mapping[int, str]) -> bytes:
+        """The body with these in the place of passages. Every other byte stays as it was."""
+
+
+ReadTexts = Callable[[bytes, Any], Texts]
+"""Reads a body, given as bytes and as the JSON value that they are."""
+
+
+class Rewriter(Protocol):
+    """Takes the texts out of a stream and puts others in their place. One for each stream."""
+
+    async def feed(self, window: bytes, last: bool) -> bytes:
+        """What may be released of a window of the stream, which holds whole events. `last`: nothing comes after it.
+
+        Raises `Blocked`.
+        """
+
+    async def end(self) -> bytes:
+        """For a stream that ended without a last window: what is still to be said. Raises `Blocked`."""
+
+
+RewriteStream = Callable[[Sequence[Watch]], Rewriter]
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where the texts of a message are, and those of its reply: of a whole one, and of one that is a stream."""
+
+    request: ReadTexts
+    reply: ReadTexts
+    stream: RewriteStream
+
+
+def merge(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """One for each label: the highest confidence, and how often in all. By name."""
+    found: dict[str, Finding] = {}
+    for finding in findings:
+        other = found.get(finding.label)
+        if other is not None:
+            confidence = max(finding.confidence, other.confidence)
+            finding = Finding(finding.label, confidence, finding.times + other.times)
+        found[finding.label] = finding
+    return tuple(found[label] for label in sorted(found))

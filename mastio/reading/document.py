@@ -1,0 +1,252 @@
+"""The texts of a JSON document: every string, every name that is not the API's own, every number that is long enough
+to be somebody's. Nothing is left out because it stands where nobody expected it.
+
+Documents lie in documents: a string that is itself JSON (the arguments of a tool, say) is read as such, and so is text
+in base64. Texts are put back in place: every byte that is not part of one stays as it came.
+"""
+
+from __future__ import annotations
+
+import binascii
+import re
+from base64 import b64decode, b64encode
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal, NamedTuple
+
+import orjson
+
+from mastio.inspection import Carrier, Passage
+from mastio.strictjson import JsonError, parse
+
+MAX_NESTED = 4
+"""How deep documents may lie in strings of documents; what is deeper is read as the text that it is."""
+
+LONG_NUMBER = 1_000_000
+"""Shorter numbers are counts and sizes, and nobody's."""
+
+LONG_BLOB = 256
+"""Shorter base64 is text to whoever inspects it."""
+
+BLOBS = frozenset({"data", "file_data", "b64_json", "url", "image_url", "bytes"})
+"""Members that may hold base64."""
+
+SEALED = frozenset({"signature", "encrypted_content", "thoughtSignature", "thought_signature", "encrypted_index"})
+"""Members that a provider made, and takes back only as they are."""
+
+STRUCTURAL = frozenset({
+    "role", "type", "object", "model", "finish_reason", "finishReason", "stop_reason", "status", "mode", "format",
+    "detail", "service_tier", "system_fingerprint", "media_type", "mimeType", "mime_type", "effort", "summary_type",
+    "encoding_format", "modelVersion", "truncation", "verbosity", "tool_choice", "phase",
+})  # fmt: skip
+"""Members that choose from what an API offers: left alone as long as that is how they look."""
+
+CARRIERS: Mapping[str, Carrier] = {
+    "system": "system", "developer": "system", "user": "user", "assistant": "assistant", "model": "assistant",
+    "tool": "tool", "function": "tool",
+}  # fmt: skip
+"""By the member `role`."""
+
+TYPES: Mapping[str, Carrier] = {
+    "tool_result": "tool", "function_call_output": "tool", "custom_tool_call_output": "tool", "mcp_tool_result": "tool",
+    "web_search_tool_result": "tool", "document": "tool", "search_result": "tool",
+    "function_call": "assistant", "tool_use": "assistant", "custom_tool_call": "assistant", "output_text": "assistant",
+}  # fmt: skip
+"""By the member `type`."""
+
+MEMBERS: Mapping[str, Carrier] = {
+    "system": "system", "instructions": "system", "systemInstruction": "system", "system_instruction": "system",
+    "tools": "definition", "functions": "definition", "response_format": "definition",
+    "functionResponse": "tool", "function_response": "tool", "functionCall": "assistant", "function_call": "assistant",
+    "tool_calls": "assistant", "choices": "assistant", "candidates": "assistant", "output": "assistant",
+}  # fmt: skip
+"""By the name of the member that it is in."""
+
+_CHOSEN = re.compile(r"[A-Za-z]{1,24}(?:[._/-][A-Za-z]{1,24}){0,6}(?:_20\d{6})?")
+_LEAF = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|-?[0-9][0-9.eE+-]*', re.DOTALL)
+_DATA_URL = re.compile(r"data:([a-z0-9.+/-]*)(?:;[a-z]+=[^;,]*)*;base64,", re.IGNORECASE)
+_MAGIC = (
+    b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"RIFF", b"%PDF-", b"ID3", b"OggS", b"PK\x03\x04", b"fLaC", b"BM", b"II*\0",
+)  # fmt: skip
+
+Kind = Literal["string", "name", "number"]
+
+
+class Said(str):
+    """A string of a document that is not for its reader: somebody else has looked at it."""
+
+    __slots__ = ()
+
+
+class Leaf(NamedTuple):
+    """`ordinal`: the how-manieth string or number of its document. `owner` holds that document."""
+
+    owner: Document
+    ordinal: int
+    kind: Kind
+    text: str
+    carrier: Carrier
+
+
+class Document:
+    """`names` are the API's own: members with such a name give only their value to read."""
+
+    __slots__ = ("_at", "_children", "_count", "_depth", "_names", "_raw", "_value", "_wrap", "leaves")
+
+    def __init__(
+        self,
+        raw: bytes,
+        value: Any,
+        names: frozenset[str],
+        carrier: Carrier = "other",
+        depth: int = 0,
+        wrap: str | None = None,
+    ) -> None:
+        self._raw = raw
+        self._value = value
+        self._names = names
+        self._depth = depth
+        self._wrap = wrap  # what stands before base64, where that is how the document came
+        self._count = 0
+        self._children: list[tuple[int, Document]] = []
+        self.leaves: list[Leaf] = []
+        self._walk(value, carrier)
+
+    @property
+    def passages(self) -> Sequence[Passage]:
+        return [Passage(leaf.text, leaf.carrier) for leaf in self.leaves]
+
+    def place(self, number: int) -> str:
+        leaf = self.leaves[number]
+        inner = next((p for n, p in enumerate(_paths(leaf.owner._value, "")) if n == leaf.ordinal - 1), "")
+        if leaf.owner is self:
+            return inner
+        outer = self._find(leaf.owner)
+        return f"{outer}: {inner}" if inner else outer
+
+    def _find(self, owner: Document) -> str:
+        """Where the string is that another document lies in."""
+        for ordinal, child in self._children:
+            if child is owner or any(leaf.owner is owner for leaf in child.leaves):
+                path = next((p for n, p in enumerate(_paths(self._value, "")) if n == ordinal - 1), "")
+                return path if child is owner else f"{path}: {child._find(owner)}"
+        return ""
+
+    def replace(self, texts: Mapping[int, str]) -> bytes:
+        wanted: dict[int, dict[int, str]] = {}
+        for number, text in texts.items():
+            leaf = self.leaves[number]
+            wanted.setdefault(id(leaf.owner), {})[leaf.ordinal] = text
+        return self._splice(wanted)
+
+    def _splice(self, wanted: Mapping[int, Mapping[int, str]]) -> bytes:
+        own = dict(wanted.get(id(self), {}))
+        for ordinal, child in self._children:
+            if child._is_in(wanted):
+                own[ordinal] = child._encode(child._splice(wanted))
+        if not own:
+            return self._raw
+        if self._value is None:  # text, and no JSON
+            return own[1].encode()
+        pieces: list[bytes] = []
+        end = 0
+        for ordinal, match in enumerate(_LEAF.finditer(self._raw), 1):
+            if ordinal in own:
+                pieces += (self._raw[end : match.start()], orjson.dumps(own[ordinal]))
+                end = match.end()
+        return b"".join((*pieces, self._raw[end:]))
+
+    def _is_in(self, wanted: Mapping[int, Mapping[int, str]]) -> bool:
+        return id(self) in wanted or any(child._is_in(wanted) for _, child in self._children)
+
+    def _encode(self, raw: bytes) -> str:
+        return raw.decode() if self._wrap is None else self._wrap + b64encode(raw).decode()
+
+    def _walk(self, value: Any, carrier: Carrier) -> None:
+        if type(value) is dict:
+            role, kind = value.get("role"), value.get("type")
+            if type(role) is str and role in CARRIERS:
+                carrier = CARRIERS[role]
+            if type(kind) is str and kind in TYPES:
+                carrier = TYPES[kind]
+            for name, item in value.items():
+                self._count += 1
+                if name not in self._names and name:
+                    self.leaves.append(Leaf(self, self._count, "name", name, carrier))
+                self._see(name, item, MEMBERS.get(name, carrier))
+        elif type(value) is list:
+            for item in value:
+                self._see("", item, carrier)
+        else:
+            self._see("", value, carrier)
+
+    def _see(self, name: str, value: Any, carrier: Carrier) -> None:
+        kind = type(value)
+        if kind is str:
+            self._count += 1
+            if value and not _is_structural(name, value):
+                self._take(name, value, carrier)
+        elif kind is dict or kind is list:
+            self._walk(value, carrier)
+        elif kind is int or kind is float:
+            self._count += 1
+            if kind is int and not -LONG_NUMBER < value < LONG_NUMBER:
+                self.leaves.append(Leaf(self, self._count, "number", str(value), carrier))
+        elif isinstance(value, Said):
+            self._count += 1
+
+    def _take(self, name: str, text: str, carrier: Carrier) -> None:
+        child = self._open(name, text, carrier) if self._depth < MAX_NESTED else None
+        if child is None:
+            self.leaves.append(Leaf(self, self._count, "string", text, carrier))
+        else:
+            self._children.append((self._count, child))
+            self.leaves += child.leaves
+
+    def _open(self, name: str, text: str, carrier: Carrier) -> Document | None:
+        """The document in a string; None for one that is a text, an empty document for what nobody can read."""
+        if text[0] in "{[" and text[-1] in "}]":
+            raw = text.encode()
+            try:
+                return Document(raw, parse(raw), self._names, carrier, self._depth + 1)
+            except JsonError:
+                return None
+        if len(text) < LONG_BLOB or name not in BLOBS:
+            return None
+        return self._open_blob(text, carrier)
+
+    def _open_blob(self, text: str, carrier: Carrier) -> Document | None:
+        url = _DATA_URL.match(text)
+        head = url.group() if url else ""
+        try:
+            start = b64decode(text[len(head) : len(head) + 64])
+            if start.startswith(_MAGIC) or start[4:8] == b"ftyp":
+                return Document(b"", [], self._names)
+            raw = b64decode(text[len(head) :], validate=True)
+            inner = raw.decode()
+        except binascii.Error:
+            return None
+        except UnicodeDecodeError:
+            return Document(b"", [], self._names)
+        document = Document(raw, None, self._names, carrier, self._depth + 1, head)
+        document.leaves.append(Leaf(document, 1, "string", inner, "tool"))
+        return document
+
+
+def _is_structural(name: str, value: str) -> bool:
+    if name in STRUCTURAL:
+        return name == "model" or _CHOSEN.fullmatch(value) is not None
+    return name in SEALED
+
+
+def _paths(value: Any, path: str) -> Iterator[str]:
+    """Of every string and number, in the order of their ordinals."""
+    if isinstance(value, dict):
+        for name, item in value.items():
+            below = f"{path}.{name}" if path else name
+            yield f"{below} (name)"
+            yield from _paths(item, below)
+    elif isinstance(value, list):
+        for number, item in enumerate(value):
+            yield from _paths(item, f"{path}[{number}]")
+    elif isinstance(value, str) or (isinstance(value, int | float) and not isinstance(value, bool)):
+        yield path

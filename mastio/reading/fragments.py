@@ -1,0 +1,154 @@
+"""The texts of one channel of a stream: of plain text, or of JSON that comes in pieces (the arguments of a tool).
+
+Whatever way they are cut: inspectors are fed the characters of a text, never its escapes, and what they give back is
+escaped again. What they leave as it is stays as it was written.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import orjson
+
+from mastio.errors import DispatchError
+from mastio.inspection import Filter
+
+MAX_BARE = 4096
+"""Characters between two signs of JSON, outside of strings: longer is no number."""
+
+_CONTENT = re.compile(r'[^"\\]*(?:\\.[^"\\]*)*', re.DOTALL)
+_COMPLETE = re.compile(r"(?:[^\\]|\\[^u]|\\u[0-9a-fA-F]{4})*", re.DOTALL)
+_HALF_PAIR = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\Z")
+_SIGN = re.compile(r'[{}\[\],:"]')
+_PLAIN = re.compile(r"-?\d{1,6}|true|false|null|-?\d{1,6}\.\d{1,6}")
+
+
+class Channel(Protocol):
+    """One text of a stream. As `inspection.Filter`, in the form in which the text comes."""
+
+    def feed(self, text: str) -> str: ...
+
+    def close(self) -> str: ...
+
+
+class PlainText:
+    """A text that is what it says. Goes through each filter in turn."""
+
+    __slots__ = ("_filters",)
+
+    def __init__(self, filters: Sequence[Filter]) -> None:
+        self._filters = filters
+
+    def feed(self, text: str) -> str:
+        for one in self._filters:
+            if not text:
+                break
+            text = one.feed(text)
+        return text
+
+    def close(self) -> str:
+        text = ""
+        for one in self._filters:
+            text = (one.feed(text) if text else "") + one.close()
+        return text
+
+
+class JsonText:
+    """A JSON text in pieces. Each of its strings is a text of its own, and so is each long number.
+
+    What is no JSON is looked at all the same, as far as it can be told apart. Raises `DispatchError` where it cannot.
+    """
+
+    __slots__ = ("_bare", "_open", "_pending", "_string")
+
+    def __init__(self, open_filters: Callable[[], Sequence[Filter]]) -> None:
+        self._open = open_filters
+        self._string: PlainText | None = None
+        self._pending = ""  # of a string: an escape that is not whole yet
+        self._bare = ""  # outside of strings: what may be a long number
+
+    def feed(self, text: str) -> str:
+        pieces: list[str] = []
+        at = 0
+        while at < len(text):
+            at = self._outside(text, at, pieces) if self._string is None else self._inside(text, at, pieces)
+        return "".join(pieces)
+
+    def close(self) -> str:
+        """Of a text that broke off within a string: what is left of it, which is no whole JSON either."""
+        if self._string is None:
+            return self._end_bare()
+        rest = self._release(self._pending) + _escape(self._string.close())
+        self._string, self._pending = None, ""
+        return rest
+
+    def _outside(self, text: str, at: int, pieces: list[str]) -> int:
+        sign = _SIGN.search(text, at)
+        end = len(text) if sign is None else sign.start()
+        self._bare += text[at:end]
+        if sign is None:
+            if self._bare.isspace():
+                pieces.append(self._bare)
+                self._bare = ""
+            if len(self._bare) > MAX_BARE:
+                raise DispatchError("The provider sent arguments that are not JSON.")
+            return end
+        pieces += (self._end_bare(), sign.group())
+        if sign.group() == '"':
+            self._string, self._pending = PlainText(self._open()), ""
+        return sign.end()
+
+    def _end_bare(self) -> str:
+        bare, self._bare = self._bare, ""
+        said = bare.strip()
+        if not said or _PLAIN.fullmatch(said):
+            return bare
+        text = PlainText(self._open())
+        seen = text.feed(said) + text.close()
+        return bare if seen == said else bare.replace(said, orjson.dumps(seen).decode(), 1)
+
+    def _inside(self, text: str, at: int, pieces: list[str]) -> int:
+        """Up to the end of the string, or of what there is of it."""
+        assert self._string is not None
+        raw = self._pending + text[at:]
+        content = _CONTENT.match(raw)
+        end = content.end() if content is not None else 0
+        if end < len(raw) and raw[end] == '"':
+            said = raw[:end]
+            pieces += (self._release(said), _escape(self._string.close()), '"')
+            self._string = None
+            taken = end + 1 - len(self._pending)
+            self._pending = ""
+            return at + taken
+        complete = _COMPLETE.match(raw, 0, end)
+        whole = complete.end() if complete is not None else 0
+        if half := _HALF_PAIR.search(raw, 0, whole):
+            whole = half.start()
+        pieces.append(self._release(raw[:whole]))
+        self._pending = raw[whole:]
+        return len(text)
+
+    def _release(self, raw: str) -> str:
+        """What of a piece of the string comes out now, escaped; the piece itself where it all does, as it is."""
+        assert self._string is not None
+        if not raw:
+            return ""
+        said = _unescape(raw)
+        seen = self._string.feed(said)
+        return raw if seen == said else _escape(seen)
+
+
+def _unescape(raw: str) -> str:
+    if "\\" not in raw:
+        return raw
+    try:
+        said = orjson.loads(f'"{raw}"')
+    except orjson.JSONDecodeError:
+        return raw  # no JSON: looked at as it stands
+    return said if isinstance(said, str) else raw
+
+
+def _escape(text: str) -> str:
+    return orjson.dumps(text).decode()[1:-1]

@@ -1,0 +1,65 @@
+"""The reply of one exchange as its inspectors see it: whole, or window by window. `mastio.answer` asks here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from mastio.errors import Blocked, DispatchError
+from mastio.exchange import Window
+from mastio.inspection import Block, Finding, Layout, Redact, Rewriter, Watch, merge
+from mastio.strictjson import JsonError, parse
+
+
+class Watching:
+    """What the watches of one exchange make of its reply. Not for exchanges without any."""
+
+    __slots__ = ("_layout", "_rewriter", "_watches")
+
+    def __init__(self, layout: Layout, watches: Sequence[Watch]) -> None:
+        self._layout = layout
+        self._watches = watches
+        self._rewriter: Rewriter | None = None
+
+    async def whole(self, body: bytes) -> bytes:
+        """What of a whole reply may be released. Raises `Blocked`, and `DispatchError` for what cannot be read."""
+        if not body:
+            return body
+        document = _parse(body)
+        for watch in self._watches:
+            texts = self._layout.reply(body, document)
+            passages = texts.passages
+            if not passages:
+                break
+            verdict = await watch.look(passages)
+            if isinstance(verdict, Block):
+                raise Blocked(verdict.message, verdict.findings)
+            if isinstance(verdict, Redact) and verdict.texts:
+                body = texts.replace(verdict.texts)
+                document = _parse(body)
+        return body
+
+    async def window(self, window: Window) -> bytes:
+        """What of a window may be released now. Raises as `whole`."""
+        if self._rewriter is None:
+            self._rewriter = self._layout.stream(self._watches)
+        return await self._rewriter.feed(window.data, window.last)
+
+    async def end(self) -> bytes:
+        """What is still to be said of a stream without a last window."""
+        return b"" if self._rewriter is None else await self._rewriter.end()
+
+    def findings(self) -> tuple[Finding, ...]:
+        return merge(finding for watch in self._watches for finding in watch.findings())
+
+
+def _parse(body: bytes) -> Any:
+    try:
+        return parse(body)
+    except JsonError as error:
+        raise DispatchError("The upstream's reply cannot be inspected.") from error
+
+
+def describe(findings: Sequence[Finding]) -> Mapping[str, Any]:
+    """Findings as the log has them: without content."""
+    return {"findings": [finding._asdict() for finding in findings]} if findings else {}

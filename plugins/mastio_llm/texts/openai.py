@@ -1,0 +1,91 @@
+"""Streams of OpenAI's API: chunks of chat completions, and the events of responses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from mastio.reading.stream import ALL, Delta, Key, Shape
+from mastio_llm.dialects.operation import member, parts_of
+from mastio_llm.texts.names import NAMES
+
+_CHOSEN = frozenset({"role", "type", "id"})
+"""Members of a delta that are no text that goes on."""
+
+
+def _chat_deltas(event: dict[str, Any]) -> Iterator[Delta]:
+    """Every string in a choice's delta goes on, whatever it is called: other providers have names of their own."""
+    for choice in parts_of(event.get("choices")):
+        yield from _texts((choice.get("index"),), member(choice, "delta"))
+
+
+def _texts(key: Key, holder: dict[str, Any]) -> Iterator[Delta]:
+    for name, value in list(holder.items()):
+        if isinstance(value, str):
+            if name not in _CHOSEN and not (name == "name" and key[-1:] == ("function",)):
+                yield Delta((*key, name), holder, name, is_json=name == "arguments")
+        elif isinstance(value, dict):
+            yield from _texts((*key, name), value)
+        else:
+            for n, part in enumerate(parts_of(value)):
+                yield from _texts((*key, name, part.get("index", n)), part)
+
+
+def _chat_ends(event: dict[str, Any]) -> Iterator[Key]:
+    for choice in parts_of(event.get("choices")):
+        if choice.get("finish_reason"):
+            yield (choice.get("index"),)
+
+
+def _strip_chat(event: dict[str, Any]) -> None:
+    event.pop("usage", None)
+    for choice in parts_of(event.get("choices")):
+        choice["finish_reason"] = None
+        choice.pop("logprobs", None)
+        delta = member(choice, "delta")
+        delta.pop("role", None)
+        for call in parts_of(delta.get("tool_calls")):
+            call.pop("id", None)
+            member(call, "function").pop("name", None)
+
+
+def _response_key(event: dict[str, Any]) -> Key:
+    return (event.get("output_index"), event.get("content_index"), event.get("summary_index"))
+
+
+def _response_deltas(event: dict[str, Any]) -> Iterator[Delta]:
+    kind = event.get("type")
+    if isinstance(kind, str) and kind.endswith(".delta") and isinstance(event.get("delta"), str):
+        is_json = "arguments" in kind
+        yield Delta((*_response_key(event), kind.removesuffix(".delta")), event, "delta", is_json=is_json)
+
+
+def _response_ends(event: dict[str, Any]) -> Iterator[Key]:
+    kind = event.get("type")
+    if not isinstance(kind, str):
+        return
+    if kind in ("response.completed", "response.incomplete", "response.failed", "error"):
+        yield ALL
+    elif kind == "response.output_item.done":
+        yield (event.get("output_index"),)
+    elif kind.endswith(".done"):
+        yield (*_response_key(event), kind.removesuffix(".done"))
+
+
+def _strip_response(event: dict[str, Any]) -> None:
+    event.pop("logprobs", None)
+    event.pop("obfuscation", None)
+
+
+def _no_deltas(event: dict[str, Any]) -> Iterator[Delta]:
+    return iter(())
+
+
+def _no_ends(event: dict[str, Any]) -> Iterator[Key]:
+    return iter(())
+
+
+CHAT = Shape(_chat_deltas, _chat_ends, _strip_chat, NAMES)
+RESPONSES = Shape(_response_deltas, _response_ends, _strip_response, NAMES, "sequence_number")
+WHOLE = Shape(_no_deltas, _no_ends, lambda event: None, NAMES)
+"""For what never streams."""
