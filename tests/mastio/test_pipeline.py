@@ -324,7 +324,7 @@ SHAPE = Shape(
     deltas,
     lambda event: (),
     lambda event: None,
-    frozenset("messages role content n choices index delta".split()),
+    frozenset(["messages", "role", "content", "n", "choices", "index", "delta"]),
 )
 LAYOUT = Layout(
     partial(Document, names=SHAPE.names), partial(Document, names=SHAPE.names), partial(StreamRewriter, SHAPE, "events")

@@ -12,7 +12,9 @@ from mastio.inspection import Passage
 from mastio.reading.document import MAX_NESTED, Document
 from mastio.strictjson import parse
 
-NAMES = frozenset("messages role content tool_calls function arguments name data type model".split())
+NAMES = frozenset(
+    ["messages", "role", "content", "tool_calls", "function", "arguments", "name", "data", "type", "model"]
+)
 
 
 def read(raw: str | bytes) -> Document:

@@ -137,7 +137,7 @@ def ask(
 
 def record(head: RequestHead, principal: Principal, action: Action, message: Message) -> Recorded:
     read = Read(Authenticated(Received(head), principal, (), 0.0, 1), action, message)
-    return Recorded(Reserved(Inspected(Authorized(read, Allow("test")), message, ()), ()), 0)
+    return Recorded(Reserved(Inspected(Authorized(read, Allow("test")), message, Allow("test")), ()), 0)
 
 
 def header(reply: Reply, name: bytes) -> bytes | None:

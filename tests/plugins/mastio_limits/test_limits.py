@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,12 @@ from mastio_limits.limits import Limits
 from mastio_limits.matching import Matching
 from mastio_limits.refusal import Shortage, refuse_budget, write_amount
 
-CALL = Message(b"{}", bound=Bound(100, 2_000_000_000))
+
+def at_most(bound: Bound) -> Callable[[bytes], Bound]:
+    return lambda body: bound
+
+
+CALL = Message(b"{}", reckon=at_most(Bound(100, 2_000_000_000)))
 FREE = Message(b"{}")
 
 
@@ -109,7 +114,7 @@ async def test_what_costs_nothing_needs_no_room() -> None:
         spent = limits(worker.keeper, budget(limit=0))
         assert await spent.reserve(ALICE, CHAT, FREE) is None
         hold = await limits(worker.keeper, budget(limit=0, unit="usd")).reserve(
-            ALICE, CHAT, Message(b"", bound=Bound(9, 0))
+            ALICE, CHAT, Message(b"", reckon=at_most(Bound(9, 0)))
         )
         assert hold is not None
         hold.settle({"cost_nano_usd": 0})
@@ -125,7 +130,7 @@ async def test_what_costs_nothing_needs_no_room() -> None:
 
 async def test_no_budget_of_money_lets_pass_what_has_no_price() -> None:
     async with open_worker(Count()) as worker:
-        call = Message(b"", bound=Bound(5, None))
+        call = Message(b"", reckon=at_most(Bound(5, None)))
         with pytest.raises(Denied) as refusal:
             await limits(worker.keeper, budget(unit="usd")).reserve(ALICE, CHAT, call)
         assert (refusal.value.status, refusal.value.code) == (403, "denied")
@@ -263,11 +268,11 @@ async def test_who_can_be_kept_to_less_gets_what_is_left(
     async with open_worker(count) as worker:
         judged = limits(worker.keeper, row)
         if taken:
-            before = await judged.reserve(ALICE, CHAT, Message(b"", bound=Bound(taken, taken)))
+            before = await judged.reserve(ALICE, CHAT, Message(b"", reckon=at_most(Bound(taken, taken))))
             assert before is not None and before.granted is None
             if not under_way:
                 before.settle({"input_tokens": taken, "cost_nano_usd": taken})
-        call = Message(b"", bound=SMALL)
+        call = Message(b"", reckon=at_most(SMALL))
         if granted is None:
             with pytest.raises(Denied):
                 await judged.reserve(ALICE, CHAT, call)
@@ -286,7 +291,7 @@ async def test_the_smallest_of_several_budgets_counts() -> None:
     rows.append(budget(name="c", series="c", unit="usd", limit=10**12))
     count = Count({"a": 900, "b": 700, "c": 10**12})
     async with open_worker(count) as worker:
-        hold = await limits(worker.keeper, *rows).reserve(ALICE, CHAT, Message(b"", bound=SMALL))
+        hold = await limits(worker.keeper, *rows).reserve(ALICE, CHAT, Message(b"", reckon=at_most(SMALL)))
         assert hold is not None and hold.granted is not None
         assert (hold.granted.tokens, hold.granted.nano_usd) == (700, 10**12)
         hold.settle({})
@@ -295,7 +300,7 @@ async def test_the_smallest_of_several_budgets_counts() -> None:
 
 async def test_who_can_do_with_less_was_not_refused() -> None:
     """The figures say how many exchanges were, not how often somebody asked."""
-    less = Message(b"{}", bound=Bound(2000, None, enough=Bound(500, None), least=Bound(50, None)))
+    less = Message(b"{}", reckon=at_most(Bound(2000, None, enough=Bound(500, None), least=Bound(50, None))))
     async with open_worker(Count()) as worker:
         hold = await limits(worker.keeper, budget()).reserve(ALICE, CHAT, less)
         assert hold is not None and hold.granted is not None and hold.granted.tokens == 1000
