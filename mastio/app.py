@@ -16,6 +16,7 @@ from typing import Any
 from cryptography import x509
 
 from mastio import control
+from mastio.control.context import Verifiers
 from mastio.control.routes import ROUTES as CONTROL_ROUTES
 from mastio.edge import read_edge_headers, server_names
 from mastio.errors import BadRequest, ConfigurationError, MastioError
@@ -166,8 +167,10 @@ async def open_app(data: Path, slot: int, config: Path | None = None) -> AsyncIt
         now=time.time,
     )
     telemetry = Telemetry(partial(measure, authority, directory, time.time))
+    verifiers = Verifiers()
     administration = control.build(
-        store=store, directory=directory, authority=authority, public_url=settings.server.public_url,
+        store=store, directory=directory, verifiers=verifiers, authority=authority,
+        public_url=settings.server.public_url,
         trust_domain=settings.server.trust_domain, leaf_seconds=settings.pki.leaf_hours * 3600, now=time.time,
         pending_seconds=settings.pki.pending_hours * 3600, server_names=tuple(server_names(settings)),
         server_seconds=settings.pki.server_days * DAY,
@@ -176,6 +179,8 @@ async def open_app(data: Path, slot: int, config: Path | None = None) -> AsyncIt
     operating = Operating(plan.routes, telemetry, administration.openapi)
     try:
         async with open_plugins(plan.active, services) as opened:
+            for _, hook in opened:
+                verifiers.add(hook.verify)
             core = _core_hooks(administration, operating, Whoami(directory), settings)
             pipeline = Pipeline(
                 plan.routes, [("core", core), *opened], services, telemetry, settings.server.max_in_flight

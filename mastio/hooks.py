@@ -18,6 +18,7 @@ is the order in which hooks of one stage are called.
 | dispatch | `around[kind]` | a dispatch that may answer in place of the one it is given, or call it | the same |
 | respond | `annotate` | more reply headers | cannot |
 | refuse | `challenge` | more headers of a 401 | cannot |
+| administer | `verify[collection]` | `None` | `BadRequest` |
 | probe | `ready` | `None`: usable; else which part is not, in one phrase | cannot |
 | lifetime | `setup` | an open context | `ConfigurationError` |
 
@@ -87,6 +88,10 @@ Around = Callable[[Dispatch], Dispatch]
 Annotate = Callable[[Recorded, Reply], Mapping[str, str]]
 """More headers for a reply that is about to be sent. Must be cheap and cannot fail the exchange."""
 
+Verify = Callable[[Any], None]
+"""Called with an object of a collection of the control plane before it is stored. Raises `BadRequest` (invalid_body)
+for what this plugin could not use. Pure."""
+
 Challenge = Callable[[RequestHead, AuthenticationError], Mapping[str, str]]
 """More headers for a 401 (RFC 9110 §11.6.1): how this plugin's credential would have to look."""
 
@@ -110,6 +115,7 @@ class Hooks:
     around: Mapping[str, Around] = field(default_factory=dict)
     annotate: Annotate | None = None
     challenge: Challenge | None = None
+    verify: Mapping[str, Verify] = field(default_factory=dict)
     ready: Ready | None = None
 
 

@@ -15,10 +15,12 @@ Carrier = Literal["system", "user", "assistant", "tool", "definition", "other"]
 
 
 class Passage(NamedTuple):
-    """One text of a message or of a reply, decoded: without the escapes of JSON."""
+    """One text of a message or of a reply, decoded: without the escapes of JSON. `name`: of the member that it is the
+    value of, where that is not one of the API's own: what somebody calls a value says much of what it is."""
 
     text: str
     carrier: Carrier
+    name: str = ""
 
 
 class Finding(NamedTuple):

@@ -59,7 +59,7 @@ from mastio.exchange import (
 )
 from mastio.hooks import Hooks
 from mastio.identity import bind
-from mastio.inspection import Block, Finding, Passage, Redact, Watch, merge
+from mastio.inspection import Block, Finding, Redact, Watch, merge
 from mastio.problem import render
 from mastio.restriction import find_excess
 from mastio.services import Services
@@ -285,7 +285,7 @@ class Pipeline:
                 if isinstance(verdict, Redact) and verdict.texts:
                     changed.update(verdict.texts)
                     for number, text in verdict.texts.items():
-                        passages[number] = Passage(text, passages[number].carrier)
+                        passages[number] = passages[number]._replace(text=text)
             if changed:
                 message = _with_texts(message, texts.replace(changed))
         timings.inspect = perf_counter() - started

@@ -23,7 +23,7 @@ from mastio.control.agents import AgentsRouter
 from mastio.control.api_keys import ApiKeysRouter
 from mastio.control.bodies import refuse_body, refuse_route, route_taking
 from mastio.control.budgets import BudgetsRouter
-from mastio.control.context import Context
+from mastio.control.context import Context, Verifiers
 from mastio.control.discovery import DiscoveryRouter
 from mastio.control.endpoints import Endpoint, Endpoints
 from mastio.control.enrollment import EnrollmentRouter
@@ -34,6 +34,7 @@ from mastio.control.holds import HoldsRouter
 from mastio.control.keys import KeysRouter
 from mastio.control.policies import PoliciesRouter
 from mastio.control.providers import ProvidersRouter
+from mastio.control.redaction import RedactionRouter
 from mastio.control.routes import ROUTES
 from mastio.exchange import Route
 from mastio.pki.authority import SERVER_SECONDS, Authority
@@ -63,6 +64,7 @@ def build(
     grace_seconds: float = 172_800.0,
     max_pending: int = 1000,
     four_eyes_seconds: float | None = None,
+    verifiers: Verifiers | None = None,
 ) -> FastAPI:
     """The application. The front door puts `principal` and `request_id` into `scope["state"]`.
 
@@ -82,6 +84,7 @@ def build(
         grace_seconds=grace_seconds,
         max_pending=max_pending,
         now=now,
+        verifiers=verifiers or Verifiers(),
     )
     app = ControlPlane(
         title="Mastio",
@@ -112,6 +115,7 @@ def _endpoints(context: Context, app: FastAPI) -> Endpoints:
         ProvidersRouter(context),
         PoliciesRouter(context),
         BudgetsRouter(context),
+        RedactionRouter(context),
         KeysRouter(context),
         HoldsRouter(context, functools.partial(carry_out, app)),
         DiscoveryRouter(context),

@@ -2,19 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import Depends, Request
 
 from mastio.errors import BadRequest
 from mastio.exchange import Principal
+from mastio.hooks import Verify
 from mastio.pki.authority import Authority, IssuedLeaf
 from mastio.pki.certificates import PublicKey, spiffe_id
 from mastio.pki.csr import RequestError, load_public_key, parse_csr
 from mastio.store.base import Directory, Enrollment
 from mastio.store.control import ControlStore
+
+
+class Verifiers:
+    """What plugins have to say of an object before it is stored. They are opened after the control plane is built."""
+
+    def __init__(self) -> None:
+        self._by_collection: dict[str, list[Verify]] = {}
+
+    def add(self, verify: Mapping[str, Verify]) -> None:
+        for collection, one in verify.items():
+            self._by_collection.setdefault(collection, []).append(one)
+
+    def verify(self, collection: str, item: Any) -> None:
+        """Raises `BadRequest` (invalid_body) for what a plugin cannot use, and for what no active plugin would."""
+        verifiers = self._by_collection.get(collection)
+        if not verifiers:
+            raise BadRequest("No active plugin would do anything with this.", code="invalid_body")
+        for verify in verifiers:
+            verify(item)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +54,7 @@ class Context:
     grace_seconds: float
     max_pending: int
     now: Callable[[], float]
+    verifiers: Verifiers
 
     def spiffe_id(self, name: str) -> str:
         return spiffe_id(self.trust_domain, name)

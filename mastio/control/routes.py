@@ -62,6 +62,9 @@ ROUTES: tuple[Route, ...] = (
     *_collection("/v1/admin/providers", "/v1/admin/providers/{name}", ADMIN, "admin.providers", "providers", 64 * 1024),
     *_collection("/v1/admin/policies", "/v1/admin/policies/{name}", ADMIN, "admin.policies", "policies", 128 * 1024),
     *_collection("/v1/admin/budgets", "/v1/admin/budgets/{name}", ADMIN, "admin.budgets", "budgets", 16 * 1024),
+    *_collection(
+        "/v1/admin/redaction", "/v1/admin/redaction/{name}", ADMIN, "admin.redaction", "redaction policies", 128 * 1024
+    ),
     Route("/v1/admin/keys", ("GET",), ADMIN, "admin.keys", "List keys"),
     Route("/v1/admin/keys", ("POST",), ADMIN, "admin.keys", "Rotate a key"),
     Route("/v1/admin/keys/{name}", ("GET",), ADMIN, "admin.keys", "Read the generations of a key"),

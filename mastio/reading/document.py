@@ -85,6 +85,7 @@ class Leaf(NamedTuple):
     kind: Kind
     text: str
     carrier: Carrier
+    name: str = ""
 
 
 class Document:
@@ -113,7 +114,7 @@ class Document:
 
     @property
     def passages(self) -> Sequence[Passage]:
-        return [Passage(leaf.text, leaf.carrier) for leaf in self.leaves]
+        return [Passage(leaf.text, leaf.carrier, leaf.name) for leaf in self.leaves]
 
     def place(self, number: int) -> str:
         leaf = self.leaves[number]
@@ -161,7 +162,8 @@ class Document:
     def _encode(self, raw: bytes) -> str:
         return raw.decode() if self._wrap is None else self._wrap + b64encode(raw).decode()
 
-    def _walk(self, value: Any, carrier: Carrier) -> None:
+    def _walk(self, value: Any, carrier: Carrier, own: str = "") -> None:
+        """`own`: what its writer calls it."""
         if type(value) is dict:
             role, kind = value.get("role"), value.get("type")
             if type(role) is str and role in CARRIERS:
@@ -170,34 +172,36 @@ class Document:
                 carrier = TYPES[kind]
             for name, item in value.items():
                 self._count += 1
-                if name not in self._names and name:
+                if name in self._names or not name:
+                    self._see(name, item, MEMBERS.get(name, carrier), "")
+                else:
                     self.leaves.append(Leaf(self, self._count, "name", name, carrier))
-                self._see(name, item, MEMBERS.get(name, carrier))
+                    self._see(name, item, MEMBERS.get(name, carrier), name)
         elif type(value) is list:
             for item in value:
-                self._see("", item, carrier)
+                self._see("", item, carrier, own)
         else:
-            self._see("", value, carrier)
+            self._see("", value, carrier, own)
 
-    def _see(self, name: str, value: Any, carrier: Carrier) -> None:
+    def _see(self, name: str, value: Any, carrier: Carrier, own: str) -> None:
         kind = type(value)
         if kind is str:
             self._count += 1
             if value and not _is_structural(name, value):
-                self._take(name, value, carrier)
+                self._take(name, value, carrier, own)
         elif kind is dict or kind is list:
-            self._walk(value, carrier)
+            self._walk(value, carrier, own)
         elif kind is int or kind is float:
             self._count += 1
             if kind is int and not -LONG_NUMBER < value < LONG_NUMBER:
-                self.leaves.append(Leaf(self, self._count, "number", str(value), carrier))
+                self.leaves.append(Leaf(self, self._count, "number", str(value), carrier, own))
         elif isinstance(value, Said):
             self._count += 1
 
-    def _take(self, name: str, text: str, carrier: Carrier) -> None:
+    def _take(self, name: str, text: str, carrier: Carrier, own: str) -> None:
         child = self._open(name, text, carrier) if self._depth < MAX_NESTED else None
         if child is None:
-            self.leaves.append(Leaf(self, self._count, "string", text, carrier))
+            self.leaves.append(Leaf(self, self._count, "string", text, carrier, own))
         else:
             self._children.append((self._count, child))
             self.leaves += child.leaves

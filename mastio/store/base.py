@@ -91,6 +91,40 @@ Period = Literal["minute", "hour", "day", "week", "month", "total"]
 Unit = Literal["usd", "tokens", "requests"]
 
 
+Direction = Literal["request", "response", "both"]
+Treatment = Literal["redact", "block", "flag", "off"]
+Strategy = Literal["tag", "mask", "truncate", "hash", "encrypt", "fpe", "surrogate"]
+
+
+@dataclass(frozen=True, slots=True)
+class TypeRule:
+    """What is done with values of a type. `strategy`: what takes their place where they are redacted."""
+
+    action: Treatment
+    strategy: Strategy = "tag"
+
+
+@dataclass(frozen=True, slots=True)
+class RedactionRow:
+    """What is done with what is found in messages and replies. Globs; an empty tuple matches everything.
+
+    `types` by the name of the type, `*` for those not named. `restore`: the caller gets the original where the reply
+    repeats what took its place. `always` are values that are found whatever they look like, `never` those that are not
+    meant. An `observe` policy changes nothing: the entry says what it would have done.
+    """
+
+    name: str
+    types: Mapping[str, TypeRule]
+    agents: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
+    direction: Direction = "both"
+    restore: bool = True
+    mode: Literal["enforce", "observe"] = "enforce"
+    always: tuple[str, ...] = ()
+    never: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class BudgetRow:
     """A limit on what agents use in a period. `limit` in the unit: tokens, requests, or 10^-9 USD.
@@ -243,6 +277,10 @@ class Directory(Protocol):
 
     @property
     def budgets(self) -> Mapping[str, BudgetRow]:
+        """By name."""
+
+    @property
+    def redaction(self) -> Mapping[str, RedactionRow]:
         """By name."""
 
     @property

@@ -10,6 +10,7 @@
     store.providers     create list get replace change delete
     store.policies      create list get replace change delete
     store.budgets       create list get replace change delete
+    store.redaction     create list get replace change delete
     store.usage         read
 
 Whatever changes does so in one transaction, which also makes the next revision; when a method returns, the change is
@@ -29,14 +30,22 @@ from mastio.store import tables
 from mastio.store.admins import TOKEN_PREFIX, AdminStore, new_admin_token
 from mastio.store.agents import AgentStore
 from mastio.store.api_keys import ApiKeyStore
-from mastio.store.base import BudgetRow, PolicyRow, ProviderRow
+from mastio.store.base import BudgetRow, PolicyRow, ProviderRow, RedactionRow
 from mastio.store.changes import Change
 from mastio.store.collection import Collection
 from mastio.store.engine import Database
 from mastio.store.enrollments import EnrollmentStore
 from mastio.store.holds import HoldStore
 from mastio.store.leases import UsageStore
-from mastio.store.rows import ProviderCodec, decode_budget, decode_policy, encode_budget, encode_policy
+from mastio.store.rows import (
+    ProviderCodec,
+    decode_budget,
+    decode_policy,
+    decode_redaction,
+    encode_budget,
+    encode_policy,
+    encode_redaction,
+)
 from mastio.store.sealed import Sealer
 from mastio.store.signing_keys import SigningKeyStore
 from mastio.store.tokens import TokenStore
@@ -72,6 +81,9 @@ class ControlStore:
         )
         self.budgets: Collection[BudgetRow] = Collection(
             database, change, tables.budgets, "budget", encode_budget, decode_budget
+        )
+        self.redaction: Collection[RedactionRow] = Collection(
+            database, change, tables.redaction, "redaction policy", encode_redaction, decode_redaction
         )
         self.usage = UsageStore(database)
 

@@ -1,4 +1,4 @@
-"""The hot copy: agents, admins, providers, policies, budgets in this worker's memory; no exchange reads the database.
+"""The hot copy: what an admin or an enrolment described, in this worker's memory; no exchange reads the database.
 
 A task looks at the one row of `revision` every quarter of a second and loads what it says has changed: of the agents
 only the rows whose version is new, of the other, small sections all. When the database does not answer, the last
@@ -22,7 +22,7 @@ from sqlalchemy.exc import ProgrammingError
 from mastio.errors import ConfigurationError
 from mastio.services import Keys
 from mastio.store import tables
-from mastio.store.base import Admin, Agent, ApiKey, BudgetRow, PolicyRow, ProviderRow, SigningKey
+from mastio.store.base import Admin, Agent, ApiKey, BudgetRow, PolicyRow, ProviderRow, RedactionRow, SigningKey
 from mastio.store.engine import Database
 from mastio.store.rows import (
     ProviderCodec,
@@ -31,6 +31,7 @@ from mastio.store.rows import (
     decode_api_key,
     decode_budget,
     decode_policy,
+    decode_redaction,
     decode_signing_key,
 )
 from mastio.store.sealed import Sealer
@@ -63,6 +64,7 @@ class HotDirectory:
         self._providers: dict[str, ProviderRow] = {}
         self._policies: dict[str, PolicyRow] = {}
         self._budgets: dict[str, BudgetRow] = {}
+        self._redaction: dict[str, RedactionRow] = {}
         self._api_keys: dict[str, ApiKey] = {}
         self._signing_keys: tuple[SigningKey, ...] = ()
         self._version = 0
@@ -129,6 +131,10 @@ class HotDirectory:
     @property
     def budgets(self) -> Mapping[str, BudgetRow]:
         return self._budgets
+
+    @property
+    def redaction(self) -> Mapping[str, RedactionRow]:
+        return self._redaction
 
     @property
     def api_keys(self) -> Mapping[str, ApiKey]:
@@ -198,6 +204,8 @@ class HotDirectory:
             self._policies = found.policies
         if found.budgets is not None:
             self._budgets = found.budgets
+        if found.redaction is not None:
+            self._redaction = found.redaction
         if found.signing_keys is not None:
             self._signing_keys = found.signing_keys
         if found.is_visible:
@@ -219,12 +227,15 @@ class Changes:
     providers: dict[str, ProviderRow] | None
     policies: dict[str, PolicyRow] | None
     budgets: dict[str, BudgetRow] | None
+    redaction: dict[str, RedactionRow] | None
     signing_keys: tuple[SigningKey, ...] | None
 
     @property
     def is_visible(self) -> bool:
         """Whether anything changed that is kept here: enrolment requests, for one, are not."""
-        sections = (self.admins, self.providers, self.policies, self.budgets, self.signing_keys)
+        sections = (
+            self.admins, self.providers, self.policies, self.budgets, self.redaction, self.signing_keys,
+        )  # fmt: skip
         return self.fresh or bool(self.agents or self.api_keys) or any(section is not None for section in sections)
 
 
@@ -256,7 +267,7 @@ def load_changes(connection: Connection, codec: ProviderCodec, sealer: Sealer, s
 
     agents, api_keys = added("agents"), added("api_keys")
     admins, providers, policies = changed("admins"), changed("providers"), changed("policies")
-    budgets, signing_keys = changed("budgets"), changed("signing_keys")
+    budgets, redaction, signing_keys = changed("budgets"), changed("redaction"), changed("signing_keys")
     return Changes(
         row,
         seen is None,
@@ -266,6 +277,7 @@ def load_changes(connection: Connection, codec: ProviderCodec, sealer: Sealer, s
         None if providers is None else {provider.name: codec.decode(provider) for provider in providers},
         None if policies is None else {policy.name: decode_policy(policy) for policy in policies},
         None if budgets is None else {budget.name: decode_budget(budget) for budget in budgets},
+        None if redaction is None else {policy.name: decode_redaction(policy) for policy in redaction},
         None if signing_keys is None else _decode_signing_keys(signing_keys, sealer),
     )
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import fields
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
+import orjson
 from sqlalchemy import Row
 
 from mastio.store.base import (
@@ -19,7 +20,9 @@ from mastio.store.base import (
     Hold,
     PolicyRow,
     ProviderRow,
+    RedactionRow,
     SigningKey,
+    TypeRule,
 )
 from mastio.store.keys import PURPOSES
 from mastio.store.sealed import Sealer, SealError
@@ -116,6 +119,18 @@ def decode_policy(row: Row[Any]) -> PolicyRow:
 
 def encode_policy(policy: PolicyRow) -> dict[str, Any]:
     return {"name": policy.name, "cedar": policy.cedar, "enabled": policy.enabled, "mode": policy.mode}
+
+
+def decode_redaction(row: Row[Any]) -> RedactionRow:
+    said = orjson.loads(row.document)
+    types = {name: TypeRule(**rule) for name, rule in said.pop("types").items()}
+    lists = {name: tuple(value) for name, value in said.items() if isinstance(value, list)}
+    return RedactionRow(row.name, types, **{**said, **lists})
+
+
+def encode_redaction(redaction: RedactionRow) -> dict[str, Any]:
+    document = asdict(redaction)
+    return {"name": document.pop("name"), "document": orjson.dumps(document).decode()}
 
 
 def decode_budget(row: Row[Any]) -> BudgetRow:

@@ -27,7 +27,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.engine import Dialect
 
-SCHEMA = "0003"
+SCHEMA = "0004"
 """The migration that makes these tables; what a serving process expects to find in `alembic_version`."""
 
 metadata = MetaData(
@@ -70,6 +70,7 @@ revision = Table(
     Column("api_keys", BigInteger, nullable=False),
     Column("signing_keys", BigInteger, nullable=False),
     Column("budgets", BigInteger, nullable=False),
+    Column("redaction", BigInteger, nullable=False),
 )
 
 agents = Table(
@@ -188,6 +189,14 @@ policies = Table(
     Column("cedar", Text, nullable=False),
     Column("enabled", Boolean, nullable=False),
     Column("mode", Text, nullable=False),
+    _version(),
+)
+
+redaction = Table(
+    "redaction",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("document", Text, nullable=False),  # everything else, as JSON: the hot copy reads whole rows
     _version(),
 )
 

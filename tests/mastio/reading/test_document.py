@@ -103,7 +103,7 @@ def test_whose_words_they_are() -> None:
         }
     )
     names = NAMES | {"system", "tools", "description", "text"}
-    found = dict(Document(raw, parse(raw), names).passages)
+    found = {passage.text: passage.carrier for passage in Document(raw, parse(raw), names).passages}
     assert found == {"s": "system", "d": "definition", "u": "user", "t": "tool", "a": "assistant", "r": "tool"}
 
 
@@ -115,3 +115,17 @@ def test_places_are_said_for_people() -> None:
         "messages[1].arguments: to (name)",
         "messages[1].arguments: to[0]",
     ]
+
+
+def test_what_its_writer_calls_a_value_goes_with_it() -> None:
+    raw = orjson.dumps({"messages": [{"content": "a", "password": "b", "cards": [{"role": "c d"}, ["e", 12345678]]}]})
+    found = {passage.text: passage.name for passage in Document(raw, parse(raw), NAMES).passages}
+    assert found == {
+        "a": "",
+        "password": "",
+        "b": "password",
+        "cards": "",
+        "c d": "",
+        "e": "cards",
+        "12345678": "cards",
+    }
