@@ -36,6 +36,8 @@ PURE = [
     "mastio/provider_secrets.py", "plugins/mastio_llm/dialects/bedrock.py",
     "plugins/mastio_llm/breaker.py", "plugins/mastio_llm/passing.py", "plugins/mastio_llm/ways.py",
     "plugins/mastio_llm/counting.py", "plugins/mastio_llm/prices.py",
+    "plugins/mastio_detectors/engine.py", "plugins/mastio_detectors/scoring.py", "plugins/mastio_detectors/lexicon.py",
+    "plugins/mastio_detectors/disguise.py", "plugins/mastio_detectors/judging.py", "plugins/mastio_detectors/cues.py",
     "plugins/mastio_limits/ledger.py", "plugins/mastio_limits/matching.py", "plugins/mastio_limits/refusal.py",
     "plugins/mastio_llm/sse.py", "plugins/mastio_llm/links.py", "plugins/mastio_llm/translate/translation.py",
     "plugins/mastio_llm/translate/conversation.py", "plugins/mastio_llm/translate/checks.py",

@@ -1,0 +1,195 @@
+"""What hits come to: signals, how the text around them changes what they say, and a score for each class. Pure.
+
+A signal counts where its concepts stand near each other. Its weight goes down where the place is talked about rather
+than done (negated, quoted in an explanation, told in a story), and up where nothing should instruct anybody. What
+several signals say of one place and its surroundings adds up, up to 100, as chances do.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from mastio_detectors.signals.signal import CLASSES
+
+NEIGHBOURHOOD = 1200
+"""Bytes. Signals further apart than this do not add up."""
+
+Places = Sequence[tuple[int, int]]
+
+
+class Match(NamedTuple):
+    """A signal where it was seen. `weight` is what it says there, at most 100."""
+
+    category: str
+    signal: int
+    weight: float
+    start: int
+    end: int
+
+
+class Compiled(NamedTuple):
+    """A signal as the engine holds it: concepts as numbers, the anchor first."""
+
+    number: int
+    category: str
+    kind: str
+    weight: int
+    anchor: int
+    others: tuple[int, ...]
+    need: int
+    reach: int
+    ordered: bool
+    carriers: frozenset[str] | None
+
+
+def find(signal: Compiled, places: Mapping[int, Places], wide: Mapping[int, bool]) -> list[tuple[int, int]]:
+    """Where the signal's concepts stand together. `wide`: places in scripts that need two bytes for a letter."""
+    found = []
+    others = [places[concept] for concept in signal.others]
+    starts = [[start for start, _ in other] for other in others]
+    for start, end in places[signal.anchor]:
+        reach = signal.reach * (2 if wide.get(start) else 1)
+        low, high, at = start, end, end
+        for other, begins in zip(others, starts, strict=True):
+            near = _nearest(other, begins, start if not signal.ordered else at, at, reach, signal.ordered)
+            if near is None:
+                break
+            low, high = min(low, near[0]), max(high, near[1])
+            if signal.ordered:
+                at = near[1]
+        else:
+            found.append((low, high))
+    return found
+
+
+def _nearest(
+    places: Places, begins: Sequence[int], start: int, end: int, reach: int, after_only: bool
+) -> tuple[int, int] | None:
+    """The nearest place after `end`, or before `start`, within reach. Neighbours share the space between them."""
+    best = None
+    after = bisect_left(begins, end - 1)
+    if after < len(places) and places[after][0] - end <= reach:
+        best = places[after]
+    if after_only:
+        return best
+    limit = reach if best is None else best[0] - end
+    for place in reversed(places[max(0, after - 8) : after]):
+        if place[1] <= start + 1:
+            return place if start - place[1] < limit or (best is None and start - place[1] <= limit) else best
+    return best
+
+
+# --- what stands around a match ------------------------------------------------------------------------------------
+
+_BREAK = re.compile(rb"[.!?;:,\n]|\xe3\x80\x82|\xef\xbc\x8c|\xd8\x8c")
+
+
+class Cues(NamedTuple):
+    """Where words stand that say what a text does: starts, in order, by name."""
+
+    places: Mapping[str, Sequence[int]]
+
+    def between(self, name: str, low: int, high: int) -> bool:
+        places = self.places.get(name)
+        if not places:
+            return False
+        at = bisect_left(places, low)
+        return at < len(places) and places[at] < high
+
+
+def temper(kind: str, data: bytes, start: int, end: int, cues: Cues) -> float:
+    """What a match at `[start, end)` is worth of what it would be in a bare order: more than 0, at most 1."""
+    worth = 1.0
+    before = max(0, start - 28)
+    clause = before
+    for match in _BREAK.finditer(data, before, start):
+        clause = match.end()
+    if kind not in ("threat", "confidential", "bias") and cues.between("negate", clause - 1, start):
+        worth *= 0.3
+    elif kind in ("threat", "bias") and cues.between("negate", clause - 1, end):
+        worth *= 0.35
+    near_low, near_high = start - 200, end + 160
+    about = (
+        cues.between("teach", near_low, near_high)
+        + cues.between("attack", near_low, near_high)
+        + cues.between("report", near_low, near_high)
+    )
+    if kind in ("injection", "jailbreak", "identity", "exfiltration", "threat", "confidential"):
+        quoted = is_quoted(data, start, end)
+        if quoted and about:
+            worth *= 0.35 if about == 1 else 0.22
+        elif quoted:
+            worth *= 0.8
+        elif kind != "confidential" and cues.between("attack", near_low, near_high) and about > 1:
+            worth *= 0.5
+        elif kind == "threat" and about > 1:
+            worth *= 0.7
+    if kind == "threat" and cues.between("fiction", start - 400, end + 300):
+        worth *= 0.4
+    if kind == "bias" and cues.between("policy", start - 200, end + 200):
+        worth *= 0.35
+    return worth
+
+
+def is_quoted(data: bytes, start: int, end: int) -> bool:
+    """Whether it stands within quotation marks or backticks of one paragraph."""
+    low, high = max(0, start - 300), end + 300
+    for mark in (b'"', b"`", b"'"):
+        odd = data.count(mark, low, start + 1) % 2
+        if odd and data.find(mark, end - 1, high) >= 0 and (mark != b"'" or _opens(data, low, start)):
+            return True
+    return False
+
+
+def _opens(data: bytes, low: int, start: int) -> bool:
+    """An apostrophe that opens a quotation has no letter before it."""
+    at = data.rfind(b"'", low, start + 1)
+    return at > 0 and not chr(data[at - 1]).isalnum()
+
+
+# --- adding up -----------------------------------------------------------------------------------------------------
+
+FACTORS: Mapping[str, Mapping[str, float]] = {
+    "injection": {"tool": 1.2, "definition": 1.15, "other": 1.1, "assistant": 0.7, "system": 0.3},
+    "jailbreak": {"tool": 1.1, "definition": 1.1, "assistant": 0.6, "system": 0.4},
+    "threat": {"system": 0.5},
+    "identity": {"tool": 1.1, "definition": 1.1, "assistant": 0.5, "system": 0.2},
+    "confidential": {"system": 0.6},
+    "exfiltration": {"tool": 1.15, "definition": 1.1, "other": 1.1, "assistant": 0.9, "system": 0.3},
+    "bias": {},
+}
+"""What a match is worth by whose words it is in: data gives no orders, and the system's words are the agent's own."""
+
+
+def score(matches: Sequence[Match]) -> float:
+    """0 to 100, of matches of one class: the best neighbourhood's."""
+    if not matches:
+        return 0.0
+    buckets: dict[int, list[Match]] = {}
+    for match in matches:
+        buckets.setdefault(match.start // NEIGHBOURHOOD, []).append(match)
+    best = 0.0
+    for number, bucket in buckets.items():
+        best = max(best, _together([*bucket, *buckets.get(number + 1, ())]))
+    return best
+
+
+def _together(matches: Sequence[Match]) -> float:
+    """Each signal once, at its best. The second and later ones of a category say half of what they would alone."""
+    strongest: dict[int, Match] = {}
+    for match in matches:
+        known = strongest.get(match.signal)
+        if known is None or known.weight < match.weight:
+            strongest[match.signal] = match
+    doubt, seen = 1.0, set()
+    for match in sorted(strongest.values(), key=lambda match: -match.weight):
+        share = 0.5 if match.category in seen else 1.0
+        seen.add(match.category)
+        doubt *= 1 - min(match.weight, 100.0) / 100 * share
+    return 100 * (1 - doubt)
+
+
+assert FACTORS.keys() == set(CLASSES)

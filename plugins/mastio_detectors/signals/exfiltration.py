@@ -1,0 +1,35 @@
+"""Exfiltration: getting data, or the model's own instructions, to where they do not belong."""
+
+from mastio_detectors.signals.signal import OUTSIDE, Signal
+
+SIGNALS = (
+    Signal("exfiltration.system_prompt", 70, "sysprompt reveal", 55),
+    Signal("exfiltration.system_prompt", 40, "sysprompt reveal verbatim", 90),
+    Signal("exfiltration.system_prompt", 45, "sysprompt verbatim", 60),
+    Signal("exfiltration.send", 64, "data send url", 130),
+    Signal("exfiltration.send", 66, "data send drop", 150),
+    Signal("exfiltration.send", 66, "data send outside", 110),
+    Signal("exfiltration.send", 50, "data send mail", 110),
+    Signal("exfiltration.send", 30, "data send mail hide", 160),
+    Signal("exfiltration.send", 70, "data send hide", 150),
+    Signal("exfiltration.send", 25, "drop send", 60),
+    Signal("exfiltration.encoded", 66, "encode data send", 110),
+    Signal("exfiltration.encoded", 62, "encode data url", 130),
+    Signal("exfiltration.encoded", 66, "encode data outside", 120),
+    Signal("exfiltration.encoded", 45, "encode sysprompt", 80),
+    Signal("exfiltration.markdown_image", 85, "mdimage", 0),
+    Signal("exfiltration.markdown_image", 66, "mdimagequery", 0),
+    Signal("exfiltration.markdown_image", 64, "mdimagelong", 0),
+    Signal("exfiltration.markdown_image", 62, "mdimageany data", 130),
+    Signal("exfiltration.link", 62, "htmlimage data", 140),
+    Signal("exfiltration.link", 35, "htmlimage", 0, carriers=OUTSIDE),
+    Signal("exfiltration.link", 66, "linkslot data", 120),
+    Signal("exfiltration.link", 45, "linkslot send", 80),
+    Signal("exfiltration.command", 72, "curl", 0),
+    Signal("exfiltration.command", 72, "pipecurl", 0),
+    Signal("exfiltration.command", 72, "dns", 0),
+    Signal("exfiltration.command", 62, "codepost", 0),
+    Signal("exfiltration.command", 64, "sensitivefile send", 70),
+    Signal("exfiltration.command", 64, "sensitivefile url", 120),
+    Signal("exfiltration.command", 45, "sensitivefile reveal", 50),
+)

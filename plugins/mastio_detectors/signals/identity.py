@@ -1,0 +1,19 @@
+"""Identity claim: saying to be somebody with authority, so that rules give way."""
+
+from mastio_detectors.signals.signal import Signal
+
+SIGNALS = (
+    Signal("identity.authority", 45, "authority iam demand", 120),
+    Signal("identity.authority", 68, "authority iam demand sensitive", 130),
+    Signal("identity.authority", 66, "authority iam disable", 120),
+    Signal("identity.authority", 66, "authority iam override", 110),
+    Signal("identity.authority", 62, "authority iam ownrules", 120),
+    Signal("identity.authority", 62, "authority iam sysprompt", 110),
+    Signal("identity.bypass", 62, "noverify authority", 130),
+    Signal("identity.bypass", 64, "noverify demand sensitive", 120),
+    Signal("identity.bypass", 40, "noverify demand", 90),
+    Signal("identity.bypass", 40, "noverify iam", 90),
+    Signal("identity.pressure", 45, "urgency authority demand", 120),
+    Signal("identity.pressure", 40, "urgency noverify", 120),
+    Signal("identity.pressure", 35, "urgency authority iam", 110),
+)

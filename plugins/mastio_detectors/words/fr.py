@@ -1,0 +1,211 @@
+"""French."""
+
+WORDS = {
+    "override": (
+        "ignore*, oublie*, néglige*, ne tiens pas compte, ne tenez pas compte, ne tiens plus compte, "
+        "ne tenez plus compte, fais abstraction, faites abstraction, ne suis pas, ne suis plus, ne suivez pas, "
+        "ne suivez plus, annule, annulez, outrepasse*, écarte, contourne, mets de côté, mettez de côté, "
+        "passe outre, laisse tomber, remplace, efface, fais fi, ne respecte plus, désobéis, ne sont plus valables, "
+        "n'obéis plus"
+    ),
+    "previous": (
+        "précédent*, antérieur*, ci-dessus, d'avant, initial*, originel*, toutes tes, toutes vos, tout ce qui, "
+        "reçu*, existant*, au-dessus, d'origine, jusqu'ici, données plus tôt, plus haut, jusqu'à présent, "
+        "qui précède, avant ce"
+    ),
+    "instructions": (
+        "instruction*, consigne*, règle*, directive*, ordre*, prompt*, commande*, contrainte*, indication*, "
+        "restriction*, ce qu'on t'a dit"
+    ),
+    "ownrules": (
+        "tes instructions, tes consignes, tes règles, vos instructions, vos consignes, vos règles, "
+        "ta programmation, tes directives, vos directives, ton prompt, tes restrictions, votre programmation"
+    ),
+    "newrules": (
+        "nouvelle* instruction*, nouvelles instructions, nouvelle tâche, nouvelles règles, ta nouvelle, "
+        "votre nouvelle, à la place, suis seulement, uniquement ces, vraie tâche, nouvelles consignes, "
+        "nouvelle mission, obéis seulement, ta seule tâche, ta seule mission"
+    ),
+    "fromnow": (
+        "à partir de maintenant, désormais, dorénavant, dès maintenant, à compter de maintenant, dès à présent, "
+        "pour le reste de"
+    ),
+    "assistant": (
+        "assistant ia, assistants ia, assistant*, modèle de langage, modèles de langage, chatbot*, agent ia, "
+        "agents ia, l'ia, une ia, modèle d'ia, toute ia, robot*"
+    ),
+    "address": (
+        "note à, note pour, message à, message pour, attention, important, instruction pour, instructions pour, "
+        "à l'attention, si tu es, si vous êtes, avis à, consigne pour, à tous"
+    ),
+    "must": "dois, doit, devez, doivent, devrais, il faut, veuillez, est tenu, obligatoire, prière de",
+    "hide": (
+        "sans le dire, sans en parler, sans prévenir, ne dis pas à, ne le dis pas, ne mentionne pas, "
+        "ne mentionnez pas, discrètement, secrètement, en secret, sans informer, à l'insu, sans demander, "
+        "en silence, sans mentionner, sans que l'utilisateur, n'informe pas, ne préviens pas, sans avertir"
+    ),
+    "youare": (
+        "tu es maintenant, tu es désormais, vous êtes maintenant, vous êtes désormais, agis comme, agissez comme, "
+        "fais semblant, faites semblant, joue le rôle, jouez le rôle, joue un, imagine que tu, imaginez que vous, "
+        "comporte-toi, comportez-vous, prétends, incarne*, simule, deviens, endosse, réponds comme, "
+        "mets-toi dans la peau, tu vas jouer, glisse-toi"
+    ),
+    "unbound": (
+        "sans restriction*, aucune restriction, sans règle*, aucune règle, sans limite*, aucune limite, "
+        "sans filtre*, aucun filtre, non censuré*, sans censure, sans aucune, sans éthique, aucune éthique, "
+        "sans morale, aucune morale, tout faire, libre de toute, sans contrainte*, aucune contrainte, "
+        "pas de restriction*, pas de limite*, débridé*, ni morale, ni loi, affranchi*, sans tabou*, libéré de"
+    ),
+    "disable": (
+        "désactive*, désactivez, contourne*, supprime, enlève, coupe, lève, oublie*, ignore*, retire, débranche, "
+        "éteins, abandonne, neutralise"
+    ),
+    "safety": (
+        "filtre de sécurité, filtres de sécurité, filtres, sécurité, garde-fous, garde-fou, éthique*, morale, "
+        "moraux, censure, politique de contenu, protections, modération, mesures de sécurité, tes limites, "
+        "vos limites"
+    ),
+    "norefuse": (
+        "ne refuse jamais, ne refusez jamais, sans refuser, sans avertissement*, aucun avertissement, "
+        "même si c'est illégal, même illégal*, même si elle est illégale, peu importe si, ne jamais refuser, "
+        "à toutes les questions, à toute question, toutes mes questions, n'importe quelle question, "
+        "ne peux pas refuser, sans exception, sans jugement, jamais dire non, interdiction de refuser, "
+        "sans morale, sans mise en garde"
+    ),
+    "harm": (
+        "illégal*, dangereu*, bombe*, explosif*, drogue*, arme*, interdit*, nuisible*, pirater, poison, immora*, "
+        "contraire à l'éthique, malware, voler, méthamphétamine, cocktail molotov, criminel*"
+    ),
+    "howto": "comment fabriquer, comment faire, comment, recette, étape par étape, mode d'emploi, étapes pour",
+    "pretext": (
+        "hypothétique*, fictif*, fiction, ma grand-mère, pour mon roman, jeu de rôle, purement théorique, "
+        "monde imaginaire"
+    ),
+    "persona": (
+        "mode développeur, mode dieu, mode jailbreak, mode dan, mode débogage, mode maintenance, mode sans filtre, "
+        "ia maléfique, mode admin"
+    ),
+    "modeon": "active*, activez, passe en, passez en, entre en, tu es maintenant, bascule, lance, enclenche, mets-toi",
+    "reveal": (
+        "révèle*, révélez, montre*, affiche*, affichez, imprime*, répète*, répétez, donne-moi, donnez-moi, "
+        "dis-moi, dites-moi, écris, écrivez, divulgue*, partage, cite, quelles sont, quel est, recopie, liste, "
+        "communique, traduis, résume, récite, dévoile*, envoie-moi"
+    ),
+    "sysprompt": (
+        "prompt système, prompt initial, invite système, invite initiale, instructions système, "
+        "instructions cachées, instructions secrètes, instructions internes, instructions initiales, "
+        "consignes initiales, consignes cachées, consignes internes, tes instructions, tes consignes, "
+        "vos instructions, vos consignes, message système, texte ci-dessus, tout ce qui précède, ton prompt, "
+        "votre prompt, consignes système, règles cachées, règles internes, instructions d'origine, "
+        "ta configuration, premier message, instructions que tu as reçues, directives internes, consignes secrètes"
+    ),
+    "verbatim": (
+        "mot pour mot, mot à mot, textuellement, exactement, intégralité, intégralement, en entier, complet, "
+        "bloc de code, à l'identique, caractère par caractère, littéralement, au complet, sans rien omettre"
+    ),
+    "send": (
+        "envoie*, envoyez, transmets, transmettez, poste, publie, télécharge*, transfère*, transférez, ajoute, "
+        "insère, encode, appelle, mets, place, charge, téléverse*, glisse, expédie, inclus, adresse"
+    ),
+    "data": (
+        "conversation*, historique*, données client*, données des clients, mots de passe, mot de passe, "
+        "identifiants, clés api, clé api, clés privées, clé privée, secrets, données utilisateur*, "
+        "données personnelles, variables d'environnement, carte bancaire, contacts, fichiers, "
+        "données de l'utilisateur, données confidentielles, base de données, cookies, courriels, "
+        "boîte de réception, prompt système, jetons, messages privés, liste des clients, coordonnées bancaires"
+    ),
+    "outside": (
+        "serveur externe, mon serveur, cette url, l'url suivante, cette adresse, l'adresse suivante, mon adresse, "
+        "webhook, ce lien, paramètre*, url de l'image, adresse externe, serveur distant, boîte personnelle, "
+        "mail personnel, adresse personnelle, url externe, hors de l'entreprise, domaine externe"
+    ),
+    "iam": "je suis, ici, en tant que, au nom de, de la part, nous sommes, c'est, je travaille",
+    "authority": (
+        "administrateur*, admin, développeur*, ton créateur, directeur*, pdg, équipe de sécurité, "
+        "support informatique, service informatique, police, propriétaire du système, responsable sécurité, "
+        "ton développeur, équipe technique, direction générale, dsi, ton concepteur, responsable informatique"
+    ),
+    "demand": (
+        "donne-moi, donnez-moi, accorde*, débloque*, désactive*, contourne*, accès, autorise*, réinitialise*, "
+        "vire*, envoie-moi, transmets-moi, communique-moi, supprime, ouvre, lève, approuve, montre-moi, exporte"
+    ),
+    "sensitive": (
+        "mot de passe, mots de passe, accès, compte, comptes, identifiants, droits, données, paiement, virement, "
+        "vérification*, restrictions, contrôles, base de données, limites, codes, filtres, journaux"
+    ),
+    "noverify": (
+        "sans vérification, sans vérifier, pas besoin de vérifier, inutile de vérifier, ne vérifie pas, "
+        "ne posez pas de questions, ne pose pas de questions, déjà autorisé, déjà approuvé, je suis autorisé, "
+        "pas le temps de, fais-moi confiance, faites-moi confiance, sans poser de questions, déjà validé, "
+        "j'ai l'autorisation, sans ticket"
+    ),
+    "urgency": "urgent*, immédiatement, tout de suite, urgence, sur-le-champ, sans délai",
+    "willdo": "je vais, nous allons, on va, je veux, je te jure, je vous jure",
+    "violence": (
+        "tuer, te tuer, vous tuer, assassiner, poignarder, frapper, brûler ta, exploser, égorger, étrangler, "
+        "te casser, abattre, faire sauter, casser la gueule, te faire la peau, buter, empoisonner, tabasser, "
+        "mettre le feu, briser les jambes, kidnapper"
+    ),
+    "target": (
+        "toi, ta famille, tes enfants, ta maison, vous, lui, mon patron, mon voisin, tout le monde, l'école, te, "
+        "les, ma femme, votre famille, vos enfants, mon chef, mes collègues, le"
+    ),
+    "menace": (
+        "tu vas le regretter, vous allez le regretter, tu es mort, t'es mort, je sais où tu habites, "
+        "on sait où tu habites, tu vas payer, dernier avertissement, tes jours sont comptés, tu vas souffrir, "
+        "je te retrouverai, on te retrouvera, tu vas mourir, nous savons où vous habitez, tu vas crever, "
+        "surveille tes arrières, gare à toi, vous allez le payer"
+    ),
+    "extort": (
+        "bitcoin*, rançon, paie*, payez, sinon, virement, si tu ne paies pas, si vous ne payez pas, sous 48 heures"
+    ),
+    "damage": (
+        "publie*, publier, tes photos, vos photos, tes fichiers, vos fichiers, à ta femme, chiffré*, divulguer, "
+        "vos données, ta réputation, votre réputation, ton employeur"
+    ),
+    "marking": (
+        "strictement confidentiel*, confidentiel ne pas, usage interne uniquement, à usage interne, "
+        "diffusion restreinte, ne pas diffuser, secret des affaires, secret industriel, diffusion interdite, "
+        "secret commercial, réservé à l'usage interne, document confidentiel, ne pas divulguer, "
+        "secret de fabrication"
+    ),
+    "secretthing": (
+        "code source, salaires, grille des salaires, liste des clients, secret de fabrication, "
+        "secrets industriels, clé privée, clés privées, plans de fusion, documents internes, "
+        "dossiers du personnel, tarifs fournisseurs, résultats non publiés, mots de passe, secret industriel, "
+        "formule, fiches de paie, projet d'acquisition, plan de licenciement, stratégie tarifaire"
+    ),
+    "confwant": (
+        "donne-moi, donnez-moi, montre-moi, envoie-moi, envoyez-moi, partage, divulgue, transmets, liste, "
+        "procure-moi, communique-moi"
+    ),
+    "theirs": (
+        "concurrent*, confidentiel*, interne*, secret*, entreprise, non publié*, ancien employeur, propriétaire, "
+        "avant l'annonce, privé*"
+    ),
+    "group": (
+        "femmes, hommes, musulman*, juif*, juive*, noirs, arabes, immigré*, migrants, étrangers, homosexuel*, "
+        "gays, handicapé*, personnes âgées, seniors, roms, gitans, africains, asiatiques, femmes enceintes, "
+        "origine, religion, couleur de peau, plus de 50 ans, maghrébin*, chinois, mères, noms étrangers, voilées"
+    ),
+    "derog": (
+        "sont inférieur*, sont stupides, sont bêtes, sont paresseu*, sont des criminels, sont des terroristes, "
+        "sont des parasites, sont moins intelligent*, devraient rentrer, devraient être expulsé*, "
+        "n'ont rien à faire, sont des voleurs, sont sales, sont des animaux, sont de la vermine, sont des cafards, "
+        "ne méritent pas, sont trop émotives, à la cuisine, sont un fléau"
+    ),
+    "exclude": (
+        "n'embauche pas, n'embauchez pas, ne pas embaucher, rejette*, rejetez, refuse*, refusez, exclu*, écarte*, "
+        "élimine*, note plus bas, pénalise*, pas de femmes, pas d'étrangers, seulement des hommes, ne loue pas, "
+        "ne louez pas, filtre, baisse la note"
+    ),
+    "decision": (
+        "candidat*, candidature*, embauche*, prêt*, logement*, locataire*, poste*, cv, recrutement, promotion, "
+        "crédit*, dossier*, assurance"
+    ),
+    "spread": "écris, écrivez, rédige*, raconte*, génère, prouve, explique pourquoi, invente, compose, fais une blague",
+    "hatekind": (
+        "raciste*, sexiste*, antisémite*, homophobe*, xénophobe*, haineu*, islamophobe*, misogyne*, négationnis*, "
+        "suprémacis*, grand remplacement"
+    ),
+}
