@@ -14,13 +14,11 @@ import base64
 import re
 import unicodedata
 from bisect import bisect_right
+from collections.abc import Iterator
 from html.entities import html5
 
 MAX_DEPTH = 3
 """Encodings within encodings that `decoded` follows."""
-
-MIN_RUN = 16
-"""Characters of the shortest run that is tried as base64 or hex: 12 or 8 bytes. Shorter ones decode by accident."""
 
 _CACHED = 20_000
 """Code points whose folding is remembered. More than any language needs; what comes after is computed each time."""
@@ -214,13 +212,17 @@ _ESCAPE = re.compile(
     rf"|(?P<entity>&(?:\#[0-9]{{1,7}}|\#[Xx]{_X}{{1,6}}|[A-Za-z][A-Za-z0-9]{{1,31}});)"
     rf"|(?P<json>\\u[Dd][89ABab]{_X}{{2}}\\u[Dd][C-Fc-f]{_X}{{2}}|\\u{_X}{{4}}|\\x{_X}{{2}}|\\u\{{{_X}{{1,6}}\}}"
     r"|\\[nrt\"'/\\])"
+    r"|(?P<control>[\x00-\x08\x0e-\x1f\x7f])"
 )
+_ESCAPED = re.compile(r"[%&\\\x00-\x08\x0e-\x1f\x7f]")
 _SHORT = {"n": "\n", "r": "\r", "t": "\t"}
 
 
 def _unescape_one(match: re.Match[str]) -> str:
     """What an escape stands for; itself where it stands for nothing."""
     text = match[0]
+    if match.lastgroup == "control":
+        return ""
     if match.lastgroup == "percent":
         return bytes.fromhex(text.replace("%", "")).decode("utf-8", "replace")
     if match.lastgroup == "json":
@@ -240,8 +242,11 @@ def _character(code: int, otherwise: str) -> str:
 
 
 def unescape(text: str) -> View | None:
-    """`text` with percent, HTML and backslash escapes replaced by what they stand for, once. None without any."""
-    if "%" not in text and "&" not in text and "\\" not in text:
+    """`text` with percent, HTML and backslash escapes replaced by what they stand for, once, and without controls.
+
+    None where that is `text` itself.
+    """
+    if _ESCAPED.search(text) is None:
         return None
     view = View("", ("escape",))
     pieces: list[str] = []
@@ -265,86 +270,62 @@ def unescape(text: str) -> View | None:
 
 # --- runs --------------------------------------------------------------------------------------------------------
 
-_BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{60,}\r?\n)*[A-Za-z0-9+/_-]{16,}={0,2}")
-_HEX = re.compile(r"(?<![0-9A-Fa-f])(?:[0-9A-Fa-f]{2}){8,}(?![0-9A-Fa-f])")
+QUAD = "[C-Za-f][A-HQ-Xg-nw-z0-3][ABEFIJMNQRUVYZcdghklopstwx014589][A-Za-z0-9+/_-]"
+"""Four characters of base64 that stand for three legible characters of ASCII: each byte is below 128, the first one is
+no control but tab and line ends. One in nine of random ones is, so three in a row are hardly ever chance."""
+
+WIDE_QUADS = "[C-Za-f][AQgw][AB][A-Za-z0-9+/_-]A[A-H][AEIMQUYcgkosw048]A"
+"""Eight that stand for three characters of UTF-16, little endian."""
+
+HEX_PAIR = "(?:[2-7][0-9A-Fa-f]|0[9ADad])"
+
+_BASE64 = re.compile(rf"(?:{QUAD}(?:\r?\n)?){{3,}}")
+_BEFORE = re.compile("[A-Za-z0-9+/_-]{4}")
+_AFTER = re.compile("[A-Za-z0-9+/_-]{1,4}={0,2}")
+_WIDE = re.compile(rf"(?:{WIDE_QUADS}){{2,}}[A-Za-z0-9+/]{{0,7}}={{0,2}}")
+_HEX = re.compile(rf"(?<![0-9A-Fa-f]){HEX_PAIR}{{8,}}|(?<=0[xX]){HEX_PAIR}{{8,}}")
 _TAGS = re.compile("[\U000e0020-\U000e007e]{4,}")
-_URL_SAFE = str.maketrans("-_", "+/", "\r\n=")
+_DIGITS = str.maketrans("-_", "+/", "\r\n=")
 
 
-def _readable(raw: bytes) -> str | None:
-    """The text that `raw` is; None where it is something else."""
-    if raw[1::2].count(0) * 4 > len(raw):  # UTF-16, little endian, of mostly Latin letters
-        try:
-            text = raw[: len(raw) & ~1].decode("utf-16-le")
-        except UnicodeDecodeError:
-            return None
-    else:
-        try:
-            text = raw.decode("utf-8")
-        except UnicodeDecodeError:
-            return None
-    return text if text.translate(_WHITE).isprintable() else None
-
-
-_WHITE = str.maketrans("", "", "\t\n\r")
-
-
-_LINES = re.compile(rb"[\t\n\r -~]{8,}")
-_LINE = re.compile(rb"[\t\n\r -~]{16}")
-_SHORT_RUN = 4096
-"""Longer runs are mostly pictures: they are searched only where a sample of them is legible."""
-
-
-def _sample(digits: str, late: int) -> str:
-    """Beginning, middle and end of a long run."""
-    middle, end = len(digits) // 8 * 4, (len(digits) - 512) // 4 * 4
-    return digits[late : late + 512] + digits[middle + late : middle + late + 512] + digits[end + late - 4 :][:512]
-
-
-def _from_base64(run: str) -> str | None:
-    """The text in a run of base64: all of it, or what is legible in it.
-
-    A run may begin late, since what stands before may look alike (`/v1/` and the run), and what it holds may be a
-    record with texts in it. So where the whole is no text, legible pieces are looked for at each of four beginnings.
-    """
-    digits = run.translate(_URL_SAFE)
-    text = _readable(_debase64(digits))
-    if text is not None:
-        return text
-    pieces = [
-        piece
-        for late in range(4)
-        if len(digits) <= _SHORT_RUN or _LINE.search(_debase64(_sample(digits, late)))
-        for piece in _LINES.findall(_debase64(digits[late:]))
-    ]
-    return b"\n".join(pieces).decode("ascii") or None
-
-
-def _debase64(digits: str) -> bytes:
+def _debase64(run: str) -> bytes:
+    digits = run.translate(_DIGITS)
     digits = digits[: len(digits) - (len(digits) % 4 == 1)]
     return base64.b64decode(digits + "=" * (-len(digits) % 4))
 
 
-def _runs(text: str) -> list[View]:
-    """Base64, hex and tag characters. A hit in any of them means the whole run."""
-    found: list[View] = []
+def _stretches(text: str) -> Iterator[tuple[int, int]]:
+    """Legible base64, with the four digits before and after, which may have a legible byte too."""
+    done = 0
     for match in _BASE64.finditer(text):
-        plain = _from_base64(match[0])
-        if plain:
-            found.append(_whole(plain, "base64", match))
+        start, end = match.span()
+        if start - 4 >= done and _BEFORE.match(text, start - 4, start):
+            start -= 4
+        after = _AFTER.match(text, end)
+        done = end = after.end() if after else end
+        yield start, end
+
+
+def _runs(text: str) -> list[View]:
+    """Legible stretches of base64, hex and tag characters, wherever they begin. A hit in one means all of it."""
+    found = [
+        _whole(_debase64(text[start:end]).decode("utf-8", "replace"), "base64", start, end)
+        for start, end in _stretches(text)
+    ]
+    for match in _WIDE.finditer(text):
+        raw = _debase64(match[0])
+        found.append(_whole(raw[: len(raw) & ~1].decode("utf-16-le", "replace"), "base64", *match.span()))
     for match in _HEX.finditer(text):
-        plain = _readable(bytes.fromhex(match[0]))
-        if plain:
-            found.append(_whole(plain, "hex", match))
+        found.append(_whole(bytes.fromhex(match[0]).decode("ascii"), "hex", *match.span()))
     if not text.isascii():
         for match in _TAGS.finditer(text):
-            found.append(_whole("".join(chr(ord(tag) - 0xE0000) for tag in match[0]), "tags", match))
+            found.append(_whole("".join(chr(ord(tag) - 0xE0000) for tag in match[0]), "tags", *match.span()))
     return found
 
 
-def _whole(plain: str, how: str, match: re.Match[str]) -> View:
+def _whole(plain: str, how: str, start: int, end: int) -> View:
     view = View(plain, (how,))
-    view.change(0, len(plain), match.start(), match.end())
+    view.change(0, len(plain), start, end)
     return view
 
 

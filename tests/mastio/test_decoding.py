@@ -82,6 +82,7 @@ def test_the_ways_of_folding_agree(late: str) -> None:
 @pytest.mark.parametrize(
     "written",
     [
+        "jo\x00hn@exam\x7fple.com",
         urllib.parse.quote(VALUE),
         "".join(f"%{byte:02x}" for byte in VALUE.encode()),
         VALUE.replace("@", "&#64;").replace(".", "&period;"),

@@ -1,0 +1,1 @@
+"""Finds and replaces what must not leave: the engine of redaction."""

@@ -1,0 +1,298 @@
+"""Check digits and forms that confirm a value. Pure, and quick: each is called only where an expression has matched.
+
+A name says which value it confirms; each takes what was found, with its separators. What python-stdnum knows is asked
+there. The rest is written here because it is simpler or has to be cheap.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import ipaddress
+import math
+import re
+from collections import Counter
+from collections.abc import Callable
+from datetime import date
+from types import ModuleType
+from typing import Any
+
+from stdnum import verhoeff
+
+from .tables import COUNTRIES, IBAN_LENGTH
+
+_NOT_DIGIT = re.compile(r"\D+")
+_NOT_ALNUM = re.compile(r"[^0-9A-Za-z]+")
+
+
+def digits(text: str) -> str:
+    return _NOT_DIGIT.sub("", text)
+
+
+def by(module: ModuleType) -> Callable[[str], bool]:
+    """The check of a module of python-stdnum."""
+    is_valid: Any = module.is_valid
+
+    def check(text: str) -> bool:
+        return bool(is_valid(text))
+
+    return check
+
+
+def varied(text: str) -> bool:
+    """Not one digit over and over, as placeholders are."""
+    return len(set(digits(text))) > 1
+
+
+_DOUBLED = bytes(ord("0246813579"[c - 48]) if 48 <= c < 58 else c for c in range(256))
+
+
+def luhn(number: str) -> bool:
+    """ISO/IEC 7812-1, of digits alone. Many are tried for each that is one, so it has to be quick."""
+    raw = number.encode()
+    return (sum(raw[::-2]) + sum(raw[-2::-2].translate(_DOUBLED)) - 48 * len(raw)) % 10 == 0
+
+
+def has_luhn(text: str) -> bool:
+    number = digits(text)
+    return len(set(number)) > 1 and luhn(number)
+
+
+# --- cards and accounts ------------------------------------------------------------------------------------------
+
+_CARD = re.compile(
+    r"4\d{12}(?:\d{3}(?:\d{3})?)?|5[1-5]\d{14}|2(?:22[1-9]|2[3-9]\d|[3-6]\d\d|7[01]\d|720)\d{12}|3[47]\d{13}"
+    r"|3(?:0[0-5]|[689]\d)\d{11}|6(?:011|5\d\d|4[4-9]\d)\d{12}(?:\d{3})?|35(?:2[89]|[3-8]\d)\d{12}|62\d{14,17}"
+    r"|(?:5018|5020|5038|5893|6304|6759|676[1-3])\d{8,15}|220[0-4]\d{12}|9792\d{12}|(?:60|65|81|82|508)\d{13,14}"
+)
+"""Issuer ranges with their lengths: Visa, Mastercard, American Express, Diners, Discover, JCB, UnionPay, Maestro, Mir,
+Troy, RuPay (ISO/IEC 7812 and what the networks publish)."""
+
+_GROUPS = re.compile(r"\d+")
+
+
+def find_card(text: str) -> tuple[int, int] | None:
+    """The card number in a run of digit groups: other numbers may stand before and after it."""
+    groups = [match.span() for match in _GROUPS.finditer(text)]
+    for first, (start, _) in enumerate(groups):
+        if text[start] not in "234568 9":
+            continue
+        number = ""
+        for here, end in groups[first:]:
+            number += text[here:end]
+            length = len(number)
+            if length > 19:
+                break
+            if length >= 13 and _CARD.fullmatch(number) and luhn(number) and len(set(number)) > 1:
+                return start, end
+    return None
+
+
+_IBAN_VALUE = {ord(c): str(int(c, 36)) for c in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
+
+
+def find_iban(text: str) -> tuple[int, int] | None:
+    """The IBAN at the beginning of `text`, which may run on into what follows."""
+    length = IBAN_LENGTH.get(text[:2].upper())
+    if length is None:
+        return None
+    end = length
+    while (needed := length + text.count(" ", 0, end) + text.count("-", 0, end)) > end:
+        end = needed
+    compact = text[:end].replace(" ", "").replace("-", "").upper()
+    if len(compact) != length or (end < len(text) and text[end].isalnum()):
+        return None
+    return (0, end) if int((compact[4:] + compact[:4]).translate(_IBAN_VALUE)) % 97 == 1 else None
+
+
+def is_bic(text: str) -> bool:
+    return text[4:6].upper() in COUNTRIES
+
+
+def is_aba(text: str) -> bool:
+    """ABA routing number: weights 3, 7, 1, and a Federal Reserve range."""
+    number = digits(text)
+    if len(number) != 9 or not (number[:2] <= "12" or "21" <= number[:2] <= "32" or "61" <= number[:2] <= "72"):
+        return number[:2] == "80" and len(number) == 9
+    return varied(number) and sum(int(d) * w for d, w in zip(number, (3, 7, 1) * 3, strict=True)) % 10 == 0
+
+
+# --- blockchain --------------------------------------------------------------------------------------------------
+
+_BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
+_BECH32 = "qpzry9x8gf2tvdw0s3jn54khce6mua7l"
+
+
+def is_base58check(text: str) -> bool:
+    """A Bitcoin address of the old kinds: 21 bytes and four of a double SHA-256."""
+    number = 0
+    for character in text:
+        number = number * 58 + _BASE58.index(character)
+    if number.bit_length() > 200:
+        return False
+    raw = number.to_bytes(25, "big")
+    return hashlib.sha256(hashlib.sha256(raw[:21]).digest()).digest()[:4] == raw[21:]
+
+
+def is_bech32(text: str) -> bool:
+    """BIP 173 and BIP 350."""
+    prefix, _, data = text.lower().rpartition("1")
+    if text not in (text.lower(), text.upper()) or any(c not in _BECH32 for c in data):
+        return False
+    values = [ord(c) >> 5 for c in prefix] + [0] + [ord(c) & 31 for c in prefix] + [_BECH32.index(c) for c in data]
+    check = 1
+    for value in values:
+        top = check >> 25
+        check = (check & 0x1FFFFFF) << 5 ^ value
+        for bit, generator in enumerate((0x3B6A57B2, 0x26508E6D, 0x1EA119FA, 0x3D4233DD, 0x2A1462B3)):
+            check ^= generator if top >> bit & 1 else 0
+    return check in (1, 0x2BC830A3)
+
+
+# --- things ------------------------------------------------------------------------------------------------------
+
+_VIN = dict(
+    zip("ABCDEFGHJKLMNPRSTUVWXYZ0123456789", [*range(1, 9), *range(1, 6), 7, 9, *range(2, 10), *range(10)], strict=True)
+)
+_VIN_WEIGHT = (8, 7, 6, 5, 4, 3, 2, 10, 0, 9, 8, 7, 6, 5, 4, 3, 2)
+
+
+def is_vin(text: str) -> bool:
+    """ISO 3779 with the check digit of 49 CFR 565."""
+    if not (any(c.isdigit() for c in text) and any(c.isalpha() for c in text)):
+        return False
+    rest = sum(_VIN[c] * weight for c, weight in zip(text, _VIN_WEIGHT, strict=True)) % 11
+    return text[8] == ("X" if rest == 10 else str(rest))
+
+
+def is_ipv4(text: str) -> bool:
+    """An address of a machine: not `0.0.0.0`, a mask, or loopback, and not a version number."""
+    parts = [int(part) for part in text.split(".")]
+    return (
+        max(parts) <= 255 and 0 < parts[0] not in (127, 255) and max(parts[1:]) > 0 and not all(p < 10 for p in parts)
+    )
+
+
+def is_ipv6(text: str) -> bool:
+    if text.count(":") < 2 or len(text) < 6:
+        return False
+    try:
+        address = ipaddress.IPv6Address(text)
+    except ValueError:
+        return False
+    return not address.is_loopback and not address.is_unspecified
+
+
+def is_mac(text: str) -> bool:
+    return len(set(_NOT_ALNUM.sub("", text).lower())) > 1
+
+
+# --- people ------------------------------------------------------------------------------------------------------
+
+
+def is_date(year: int, month: int, day: int) -> bool:
+    try:
+        return 1890 <= date(year, month, day).year <= 2030
+    except ValueError:
+        return False
+
+
+def is_birth_date(text: str) -> bool:
+    """A date in figures, in any order; one with a month in words has been confirmed by its word."""
+    parts = re.findall(r"\d+", text)
+    if re.search(r"[A-Za-z]{3}", text) or len(parts) != 3:
+        return True
+    one, two, three = (int(part) for part in parts)
+    if len(parts[0]) == 4:
+        return is_date(one, two, three) or is_date(one, three, two)
+    year = three if three > 99 else 1900 + three
+    return is_date(year, two, one) or is_date(year, one, two)
+
+
+def is_verhoeff(text: str) -> bool:
+    return varied(text) and bool(verhoeff.is_valid(digits(text)))
+
+
+# --- health ------------------------------------------------------------------------------------------------------
+
+
+def is_npi(text: str) -> bool:
+    """US National Provider Identifier: Luhn over 80840 and the number."""
+    return varied(text) and luhn("80840" + digits(text))
+
+
+def is_dea(text: str) -> bool:
+    """US Drug Enforcement Administration registration."""
+    number = [int(d) for d in text[2:9]]
+    return (sum(number[0:6:2]) + 2 * sum(number[1:6:2])) % 10 == number[6]
+
+
+_MBI = re.compile(
+    r"[1-9][AC-HJKMNP-RT-Y][AC-HJKMNP-RT-Y0-9]\d[AC-HJKMNP-RT-Y][AC-HJKMNP-RT-Y0-9]\d[AC-HJKMNP-RT-Y]{2}\d\d"
+)
+
+
+def is_mbi(text: str) -> bool:
+    """US Medicare Beneficiary Identifier."""
+    return _MBI.fullmatch(text.replace("-", "")) is not None
+
+
+# --- secrets -----------------------------------------------------------------------------------------------------
+
+
+def entropy(text: str) -> float:
+    """Shannon entropy of the characters, in bits each."""
+    return -sum(n / len(text) * math.log2(n / len(text)) for n in Counter(text).values())
+
+
+_PLACEHOLDER = re.compile(
+    r"(?i)(?:x{4,}|\*{3,}|\.{3,}|your[_-]|my[_-]|change[_-]?me|placeholder|example|redacted|dummy|todo|none|null|undefined|"
+    r"true|false|process\.env|os\.environ|getenv|\$\{|\{\{|<[a-z])"
+)
+
+
+def is_random(text: str) -> bool:
+    """Long and mixed enough to be a generated secret, and not a word that stands for one."""
+    if _PLACEHOLDER.search(text) or len(text) < 12:
+        return False
+    kinds = any(c.isdigit() for c in text) + any(c.islower() for c in text) + any(c.isupper() for c in text)
+    return kinds >= 2 and any(c.isdigit() for c in text) and entropy(text) >= 3.0
+
+
+def is_password(text: str) -> bool:
+    """What somebody set as a password: not a variable, a placeholder or a word about passwords."""
+    if _PLACEHOLDER.search(text) or text.lower() in _NOT_PASSWORDS:
+        return False
+    return not text.isalpha() or not (text.islower() or text.istitle() or text.isupper())
+
+
+_NOT_PASSWORDS = frozenset(
+    (
+        "required",
+        "optional",
+        "string",
+        "reset",
+        "changed",
+        "expired",
+        "incorrect",
+        "invalid",
+        "wrong",
+        "missing",
+        "hash",
+    )
+)
+
+
+def is_jwt(text: str) -> bool:
+    head = text.split(".", 1)[0]
+    try:
+        return b'"alg"' in base64.urlsafe_b64decode(head + "=" * (-len(head) % 4))
+    except ValueError:
+        return False
+
+
+_NOT_WORDS = re.compile(r"\d")
+
+
+def has_digit(text: str) -> bool:
+    return _NOT_WORDS.search(text) is not None

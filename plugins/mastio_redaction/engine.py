@@ -1,0 +1,272 @@
+"""Finds values of every type in a text: one pass of one automaton, then exact expressions and checks where it rang.
+
+Pure but for the automaton, which is compiled once when an `Engine` is made. Texts are read as others will read them:
+folded, and where the pass meets an escape or a run, decoded as well (`mastio.decoding`). Spans are in code points of
+the text that was given.
+
+The automaton sees one byte for each character, so its offsets are ours: what is not Latin-1 is a question mark there.
+What an administrator wrote (`custom.py`) may be of any alphabet and is looked for in a pass of its own.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection, Sequence
+from typing import Any, NamedTuple
+
+import hyperscan
+
+from mastio import decoding
+
+from .custom import Custom, Own
+from .rule import Rule, Type
+
+SEPARATOR = "\x9f"
+"""Between texts that are scanned together: no word, no space, and nothing that a value may have inside."""
+
+_ENCODED = (
+    r"%(?:[2-7][0-9A-Fa-f]|0[9AaDd]|[C-Fc-f][0-9A-Fa-f]%)",
+    r"&#?[A-Za-z0-9]{2,31};",
+    r"\\(?:[uUx][0-9A-Fa-f{]|[nrt\"'/\\])",
+    r"[\x00-\x08\x0e-\x1f\x7f]",
+    rf"(?:{decoding.QUAD}){{3}}",
+    rf"(?:{decoding.WIDE_QUADS}){{2}}",
+    rf"\b(?:0[xX])?(?:{decoding.HEX_PAIR}){{8}}",
+)
+"""Where one of these is, the text has other readings."""
+
+
+class Span(NamedTuple):
+    """A value: where it stands, what it is, how sure that is."""
+
+    start: int
+    end: int
+    type: str
+    score: float
+    how: tuple[str, ...] = ()
+    """The ways it was hidden, outermost first: `fold`, `escape`, `base64`, `hex`, `tags`."""
+
+
+def _note(rule: int, _start: int, end: int, _flags: int, events: Any) -> None:
+    events.append((rule, end))
+
+
+class Engine:
+    """An automaton over `types` and what `custom` adds. May be used by any number of threads."""
+
+    def __init__(self, types: Collection[Type], custom: Custom | None = None) -> None:
+        self.types = tuple(types)
+        triggers: dict[str, list[tuple[str, Rule]]] = {}
+        for kind in self.types:
+            for rule in kind.rules:
+                triggers.setdefault(rule.trigger, []).append((kind.name, rule))
+        self._rules = list(triggers.values())
+        self._encoded = len(self._rules)
+        self._own = Own(custom) if custom else None
+        expressions = [expression.encode("latin-1") for expression in (*triggers, *_ENCODED)]
+        flags = [0] * len(triggers) + [hyperscan.HS_FLAG_SINGLEMATCH] * len(_ENCODED)
+        self._database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
+        self._database.compile(
+            expressions=expressions, ids=list(range(len(expressions))), elements=len(expressions), flags=flags
+        )
+        self._local = threading.local()
+
+    def find(self, text: str, *, name: str = "", only: Collection[str] | None = None) -> list[Span]:
+        """The values in `text`, in order, none overlapping.
+
+        `name` is what the text is called, such as the member of an object that it is the value of: it counts as words
+        before it. `only` are the types that matter; the others are as if they were not known.
+        """
+        if name:
+            return self._find_named(text, name, only)
+        view = decoding.fold(text)
+        subject = text if view is None else view.text
+        hits = self._hits(subject, only)
+        if view is not None:
+            hits = [_unfold(hit, text, view) for hit in hits]
+            if self._own is not None:  # expressions may name letters that folding changes
+                hits += [Span(*hit) for hit in self._own.find(text) if only is None or hit[2] in only]
+        return _resolve(hits) if hits else hits
+
+    def find_all(
+        self, texts: Sequence[str], *, names: Sequence[str] | None = None, only: Collection[str] | None = None
+    ) -> list[list[Span]]:
+        """As `find` for each, in one pass."""
+        if len(texts) == 1:
+            return [self.find(texts[0], name=names[0] if names else "", only=only)]
+        parts = texts
+        if names is not None:
+            parts = [f"{name}: {text}" if name else text for name, text in zip(names, texts, strict=True)]
+        joined = SEPARATOR.join(parts)
+        found: list[list[Span]] = [[] for _ in texts]
+        at = 0
+        spans = iter(self.find(joined, only=only))
+        span = next(spans, None)
+        for index, part in enumerate(parts):
+            end = at + len(part)
+            skip = at + len(part) - len(texts[index])
+            crossed = False
+            while span is not None and span.start < end:
+                if span.end > end:
+                    crossed = True
+                    break
+                if span.end > skip:
+                    found[index].append(span._replace(start=max(span.start, skip) - skip, end=span.end - skip))
+                span = next(spans, None)
+            if crossed:  # an expression of an administrator's that takes anything: each text by itself
+                return [
+                    self.find(text, name=names[place] if names else "", only=only) for place, text in enumerate(texts)
+                ]
+            at = end + 1
+        return found
+
+    def _find_named(self, text: str, name: str, only: Collection[str] | None) -> list[Span]:
+        before = len(name) + 2
+        return [
+            span._replace(start=max(span.start - before, 0), end=span.end - before)
+            for span in self.find(f"{name}: {text}", only=only)
+            if span.end > before
+        ]
+
+    def _hits(self, subject: str, only: Collection[str] | None) -> list[Span]:
+        """All hits in a folded text, overlapping ones too, in its own places."""
+        events: list[tuple[int, int]] = []
+        raw = subject.encode("latin-1", "replace")
+        self._database.scan(raw, _note, 0, events, self._scratch())
+        hits: list[Span] = []
+        if events:
+            self._confirm(subject, events, hits, only)
+            if any(rule >= self._encoded for rule, _ in events):
+                self._decode(subject, hits, only)
+        if self._own is not None:
+            self._own_hits(subject, hits, only)
+        return hits
+
+    def _own_hits(self, subject: str, hits: list[Span], only: Collection[str] | None) -> None:
+        own = self._own
+        assert own is not None
+        hits[:] = [hit for hit in hits if not own.is_never(subject[hit.start : hit.end])]
+        hits += [Span(*hit) for hit in own.find(subject) if only is None or hit[2] in only]
+
+    def _decode(self, subject: str, hits: list[Span], only: Collection[str] | None) -> None:
+        for view in decoding.decoded(subject):
+            events: list[tuple[int, int]] = []
+            raw = view.text.encode("latin-1", "replace")
+            self._database.scan(raw, _note, 0, events, self._scratch())
+            inner: list[Span] = []
+            self._confirm(view.text, events, inner, only)
+            if self._own is not None:
+                self._own_hits(view.text, inner, only)
+            for hit in inner:
+                start, end = view.span(hit.start, hit.end)
+                plain = subject[start:end] == view.text[hit.start : hit.end]
+                hits.append(hit._replace(start=start, end=end, how=() if plain else view.how))
+
+    def _confirm(
+        self, subject: str, events: list[tuple[int, int]], hits: list[Span], only: Collection[str] | None
+    ) -> None:
+        ends: dict[int, list[int]] = {}
+        for number, end in events:
+            if number in ends:
+                ends[number].append(end)
+            else:
+                ends[number] = [end]
+        for number, places in ends.items():
+            if number >= self._encoded:
+                continue
+            for kind, rule in self._rules[number]:
+                if only is not None and kind not in only:
+                    continue
+                if rule.back:
+                    _confirm_back(kind, rule, subject, places, hits)
+                elif rule.behind:
+                    _confirm_shaped(kind, rule, subject, places, hits)
+                else:
+                    _confirm_after(kind, rule, subject, places, hits)
+
+    def _scratch(self) -> Any:
+        try:
+            return self._local.scratch
+        except AttributeError:
+            self._local.scratch = hyperscan.Scratch(self._database)
+            return self._local.scratch
+
+
+def _unfold(hit: Span, text: str, view: decoding.View) -> Span:
+    start, end = view.span(hit.start, hit.end)
+    plain = text[start:end] == view.text[hit.start : hit.end]
+    return hit._replace(start=start, end=end, how=hit.how if plain else ("fold", *hit.how))
+
+
+def _confirm_after(kind: str, rule: Rule, subject: str, places: list[int], hits: list[Span]) -> None:
+    done = -1
+    for place in places:
+        if place < done:
+            continue
+        match = rule.exact.match(subject, place, place + rule.ahead)
+        if match is not None and (value := _accept(rule, subject, *match.span("v"))) is not None:
+            hits.append(Span(*value, kind, rule.score))
+            done = value[1]
+
+
+def _confirm_back(kind: str, rule: Rule, subject: str, places: list[int], hits: list[Span]) -> None:
+    done = 0
+    for place in places:
+        if place <= done:
+            continue
+        before = subject[max(place - rule.behind, done) : place - 2]
+        start = place - 2 - len(before) + len(before.rstrip(rule.back))
+        match = rule.exact.match(subject, start, place + rule.ahead)
+        if match is not None and (value := _accept(rule, subject, *match.span(match.lastgroup or 0))) is not None:
+            hits.append(Span(*value, kind, rule.score))
+            done = value[1]
+
+
+def _confirm_shaped(kind: str, rule: Rule, subject: str, places: list[int], hits: list[Span]) -> None:
+    """Triggers that stand close together make one region, which is searched once."""
+    index, count = 0, len(places)
+    while index < count:
+        start = max(places[index] - rule.behind, 0)
+        last = places[index]
+        while index < count and places[index] - last <= rule.behind:
+            last = places[index]
+            index += 1
+        stop = last + rule.ahead
+        while (match := rule.exact.search(subject, start, stop)) is not None:
+            value = _accept(rule, subject, *match.span(match.lastgroup or 0))
+            if value is None:
+                start = match.end() if rule.thorough else match.start() + 1
+            else:
+                hits.append(Span(*value, kind, rule.score))
+                start = max(value[1], start + 1)
+
+
+def _accept(rule: Rule, subject: str, start: int, end: int) -> tuple[int, int] | None:
+    """The span of the value in what `exact` matched, if the check holds."""
+    if rule.narrow is not None:
+        part = rule.narrow(subject[start:end])
+        if part is None:
+            return None
+        start, end = start + part[0], start + part[1]
+    if rule.check is not None and not rule.check(subject[start:end]):
+        return None
+    return start, end
+
+
+def _resolve(hits: list[Span]) -> list[Span]:
+    """The best of those that overlap, over the places of all of them: nothing of a value that lost is left over."""
+    if len(hits) == 1:
+        return hits
+    hits.sort()
+    resolved: list[Span] = []
+    best, start, end = hits[0], hits[0].start, hits[0].end
+    for hit in hits[1:]:
+        if hit.start < end:
+            if (hit.score, hit.end - hit.start) > (best.score, best.end - best.start):
+                best = hit
+            end = max(end, hit.end)
+        else:
+            resolved.append(best._replace(start=start, end=end))
+            best, start, end = hit, hit.start, hit.end
+    resolved.append(best._replace(start=start, end=end))
+    return resolved

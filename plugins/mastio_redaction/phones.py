@@ -1,0 +1,48 @@
+"""Telephone numbers, confirmed by the numbering plans that phonenumbers has, without its parser.
+
+Its parser takes as long as the rest of a scan; its tables do not. A plan is compiled when a number of it is first seen.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from phonenumbers import COUNTRY_CODE_TO_REGION_CODE, PhoneMetadata
+
+from .checks import digits
+
+
+@cache
+def _plan(code: int) -> re.Pattern[str] | None:
+    """National numbers of a country calling code."""
+    patterns = []
+    for region in COUNTRY_CODE_TO_REGION_CODE.get(code, ()):
+        data = (
+            PhoneMetadata.metadata_for_nongeo_region(code)
+            if region == "001"
+            else PhoneMetadata.metadata_for_region(region)
+        )
+        if data is not None and data.general_desc is not None and data.general_desc.national_number_pattern:
+            patterns.append(data.general_desc.national_number_pattern)
+    return re.compile("|".join(f"(?:{pattern})" for pattern in patterns)) if patterns else None
+
+
+def is_phone(text: str) -> bool:
+    """A number with its country calling code."""
+    number = digits(text)
+    for length in (1, 2, 3):
+        code = int(number[:length])
+        if code in COUNTRY_CODE_TO_REGION_CODE:
+            plan = _plan(code)
+            national = digits(text.replace("(0)", ""))[length:]
+            return plan is not None and plan.fullmatch(national) is not None
+    return False
+
+
+def is_any_phone(text: str) -> bool:
+    """A number that may be written as in its own country. Words or its form have told that it is one."""
+    number = digits(text)
+    if "+" in text or number.startswith("00"):
+        return is_phone(number.removeprefix("00"))
+    return 7 <= len(number) <= 15 and len(set(number)) > 2 and len(set(number[-7:])) > 1

@@ -1,0 +1,105 @@
+"""What a type of value is, as data: how it is noticed, what it is exactly, and what confirms it. Pure.
+
+All rules are noticed in one pass of one automaton (`engine.py`), which tells only where a trigger ends. Only there is
+the rule's exact expression tried, and only on a bounded piece of the text. Then its check decides. All of them see the
+folded text: plain digits, no accents.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+Class = Literal["pii", "financial", "health", "credential", "network", "national_id", "custom"]
+Check = Callable[[str], bool]
+Narrow = Callable[[str], "tuple[int, int] | None"]
+"""The part of a match that is a value, or None."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One way a type is written."""
+
+    trigger: str
+    """Expression of the automaton, over Latin-1. Where it ends, `exact` is tried."""
+
+    exact: re.Pattern[str]
+    """The value, or what has it as its group `v`."""
+
+    score: float
+    """How sure a confirmed match is, 0 to 1."""
+
+    check: Check | None = None
+    narrow: Narrow | None = None
+    behind: int = 0
+    """How many characters before the trigger's end a value may begin. 0: `exact` is matched right at the end."""
+
+    ahead: int = 1
+    """How many characters after the trigger's end a value may reach, and one more that bounds it."""
+
+    thorough: bool = False
+    """`narrow` has tried every beginning in a match: where it found nothing, none is left to try."""
+
+    back: str = ""
+    """Where given, `exact` is matched where the characters of this set begin that stand before the last two of the
+    trigger: one try, however many there are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Type:
+    """A type of value, with the name that policies use."""
+
+    name: str
+    cls: Class
+    title: str
+    rules: tuple[Rule, ...]
+    structured: bool = True
+    """False where what is found is a matter of words, such as names: no check digit can confirm those."""
+
+
+def shaped(
+    expression: str,
+    score: float,
+    check: Check | None = None,
+    *,
+    trigger: str | None = None,
+    narrow: Narrow | None = None,
+    behind: int = 48,
+    ahead: int = 1,
+    back: str = "",
+    thorough: bool = False,
+) -> Rule:
+    """A value that its form gives away. `trigger` where the automaton should look for less than the whole form."""
+    return Rule(trigger or expression, re.compile(expression), score, check, narrow, behind, ahead, thorough, back)
+
+
+GAP = (
+    r"(?:[ _.-]?(?:numbers?|num|nbr|no|nr|nummer|numero|numer|code|id|key|value|str|n\N{DEGREE SIGN}|card)\b\.?){0,2}"
+    r"\.?['\"]?(?: ?\([^()\n]{1,20}\))?[ \t]{0,3}(?::=|=>|[:=#>|,-]|(?:is|was|ist|est|es|e|are)\b)?[:=]?\s{0,3}['\"#]?"
+)
+"""What stands between a word and the value that it announces."""
+
+
+def after(
+    words: str,
+    value: str,
+    score: float,
+    check: Check | None = None,
+    *,
+    gap: str = GAP,
+    narrow: Narrow | None = None,
+    ahead: int = 320,
+) -> Rule:
+    """A value that the words before it give away. Words and the gap are read in any case, the value as it is given."""
+    exact = re.compile(rf"(?i:{gap})(?P<v>{value})")
+    return Rule(
+        rf"(?i)(?:\b|_)(?:{words})(?:\b|_|number\b|num\b|no\b|id\b|key\b|value\b)",
+        exact,
+        score,
+        check,
+        narrow,
+        0,
+        ahead,
+    )
