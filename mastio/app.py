@@ -4,6 +4,7 @@ what starts a worker.
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 import time
 from collections.abc import AsyncIterator, Sequence
@@ -16,11 +17,12 @@ from typing import Any
 from cryptography import x509
 
 from mastio import control
+from mastio.approvals import StoredApprovals
 from mastio.control.context import Verifiers
 from mastio.control.routes import ROUTES as CONTROL_ROUTES
 from mastio.edge import read_edge_headers, server_names
 from mastio.errors import BadRequest, ConfigurationError, MastioError
-from mastio.exchange import Action, Principal, RequestHead, Route
+from mastio.exchange import Action, Entry, Principal, RequestHead, Route
 from mastio.expiry import measure
 from mastio.hooks import Hooks
 from mastio.inprocess import InProcess, read_control
@@ -149,6 +151,13 @@ async def open_app(data: Path, slot: int, config: Path | None = None) -> AsyncIt
     async def permits(principal: Principal, action: Action, findings: Sequence[Finding]) -> bool:
         return pipeline is not None and await pipeline.permits(principal, action, findings)
 
+    opened_pipeline = asyncio.Event()
+
+    async def note(entry: Entry) -> int:
+        await opened_pipeline.wait()  # plugins are opened before the pipeline is
+        assert pipeline is not None
+        return await pipeline.record(entry)
+
     services = Services(
         data=data,
         public_url=settings.server.public_url,
@@ -164,6 +173,8 @@ async def open_app(data: Path, slot: int, config: Path | None = None) -> AsyncIt
         leases=LeaseStore(database, worker),
         permits=permits,
         note_api_key_uses=store.api_keys.mark_used,
+        approvals=StoredApprovals(store.holds, directory, keys.key("audit-digest"), time.time),
+        note=note,
         now=time.time,
     )
     telemetry = Telemetry(partial(measure, authority, directory, time.time))
@@ -185,6 +196,7 @@ async def open_app(data: Path, slot: int, config: Path | None = None) -> AsyncIt
             pipeline = Pipeline(
                 plan.routes, [("core", core), *opened], services, telemetry, settings.server.max_in_flight
             )
+            opened_pipeline.set()
             operating.checks += [_check_directory(directory), following.ready, _check_edge(data)]
             operating.checks += [hook.ready for _, hook in opened if hook.ready]
             yield App(RouteTable(plan.routes), pipeline, keys.key("edge").hex().encode("ascii"))

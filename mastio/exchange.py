@@ -8,7 +8,7 @@ only be made from the one before it, and `dispatch` takes the last. Leaving a st
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from mastio.errors import BadRequest, MastioError
@@ -99,6 +99,7 @@ class CertificateCredential:
     thumbprint: str
     serial: str
     not_after: float
+    issued_at: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +124,7 @@ class TokenCredential:
     x5t: str | None
     expires_at: float
     enrolled_at: float
+    issued_at: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +167,7 @@ class ApiKeyCredential:
     id: str
     restriction: Restriction
     key_hash: str
+    issued_at: float = 0.0
 
 
 Credential = (
@@ -178,7 +181,8 @@ class Principal:
 
     `credential` describes how it was proven, for the audit entry (thumbprints only). `version` changes whenever
     anything that a policy may look at changes; caches are keyed by it. `restriction` is what the credential takes away
-    from what the agent may do; the core enforces it, authorizers need not look at it.
+    from what the agent may do; the core enforces it, authorizers need not look at it. `address` is where the request
+    came from, as the edge saw it; `credential_since` when what proved it was issued (Unix time, 0: not known).
     """
 
     name: str
@@ -189,6 +193,8 @@ class Principal:
     credential: Mapping[str, str] = field(default_factory=dict)
     version: int = 0
     restriction: Restriction | None = None
+    address: str = ""
+    credential_since: float = 0.0
 
     @property
     def is_agent(self) -> bool:
@@ -270,9 +276,17 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Allow:
-    """A decision for the action. `rule` names the policy."""
+    """A decision for the action. `rule` names the policy. `notes` are more for the entry: names and numbers."""
 
     rule: str
+    notes: Mapping[str, JSON] = field(default_factory=dict)
+
+    @property
+    def effect(self) -> str:
+        return "allow"
+
+    def noting(self, **notes: JSON) -> Allow:
+        return replace(self, notes={**self.notes, **notes})
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,9 +297,41 @@ class Deny:
     message: str
     code: str = "denied"
     headers: tuple[tuple[str, str], ...] = ()
+    notes: Mapping[str, JSON] = field(default_factory=dict)
+
+    @property
+    def effect(self) -> str:
+        return "deny"
+
+    def noting(self, **notes: JSON) -> Deny:
+        return replace(self, notes={**self.notes, **notes})
 
 
-Decision = Allow | Deny
+@dataclass(frozen=True, slots=True)
+class NeedsApproval:
+    """A decision that is a human's: nothing else speaks against the action. `message` says why, for the caller.
+
+    `seconds`: how long a human has to decide, and how long what was approved may be used. `wait`: how long the request
+    waits for it before it is told to come back. `shows_content`: whether who decides is shown what inspection left of
+    the content.
+    """
+
+    rule: str
+    message: str
+    seconds: int
+    wait: float = 0.0
+    shows_content: bool = False
+    notes: Mapping[str, JSON] = field(default_factory=dict)
+
+    @property
+    def effect(self) -> str:
+        return "hold"
+
+    def noting(self, **notes: JSON) -> NeedsApproval:
+        return replace(self, notes={**self.notes, **notes})
+
+
+Decision = Allow | Deny | NeedsApproval
 
 
 # --- the stages: each is made from the one before ---------------------------------------------------------------------
@@ -323,10 +369,10 @@ class Read:
 
 @dataclass(frozen=True, slots=True)
 class Authorized:
-    """Somebody allowed it and nobody denied it."""
+    """Somebody allowed it, or a human may, and nobody denied it."""
 
     read: Read
-    decision: Allow
+    decision: Allow | NeedsApproval
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,7 +382,7 @@ class Inspected:
 
     authorized: Authorized
     message: Message
-    decision: Allow
+    decision: Allow | NeedsApproval
     findings: tuple[Finding, ...] = ()
     watches: tuple[Watch, ...] = ()
 
@@ -358,11 +404,25 @@ class Hold:
 
 
 @dataclass(frozen=True, slots=True)
+class Approved:
+    """Nothing more has to be decided. `hold` names what a human approved, where one had to: it is taken with the
+    intent."""
+
+    inspected: Inspected
+    decision: Allow
+    hold: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Reserved:
     """Every limit has room for it; `holds` are those that set something aside."""
 
-    inspected: Inspected
+    approved: Approved
     holds: tuple[Hold, ...]
+
+    @property
+    def inspected(self) -> Inspected:
+        return self.approved.inspected
 
     @property
     def granted(self) -> tuple[Bound, ...]:

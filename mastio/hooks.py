@@ -9,7 +9,7 @@ is the order in which hooks of one stage are called.
 | authenticate | `authenticate` | `None`: not on this request; a `Credential` | `AuthenticationError`: wrong |
 | authenticate | `authenticate_body` | the same, for routes that carry the credential in the body | the same |
 | read | `read[kind]` | `(Action, Message)` | `BadRequest` |
-| authorize | `authorize` | `None`: abstain; `Allow` | `Deny`; one Deny wins, no Allow is a Deny |
+| authorize | `authorize` | `None`: abstain; `Allow`; `NeedsApproval` | `Deny`; one Deny wins, no Allow is a Deny |
 | inspect | `inspect` | `Pass`, `Redact` | `Block` |
 | inspect | `authorize_content` | `None`: abstain; `Allow` | `Deny`; one Deny wins |
 | reserve | `reserve` | `None`: no limit concerns it; a `Hold` | `Denied` (429) |
@@ -69,7 +69,8 @@ Inspect = Callable[[Principal, Action, Sequence[Passage]], Awaitable[Verdict]]
 
 AuthorizeContent = Callable[[Principal, Action, Sequence[Finding]], Awaitable[Decision | None]]
 """Called for every action of an agent once it is inspected, in plugin order, until one denies: for rules that look at
-what was found. An `Allow` takes the place of the one given before."""
+what was found. An `Allow` takes the place of the one given before, but never of
+a `NeedsApproval`."""
 
 Reserve = Callable[[Principal, Action, Message], Awaitable[Hold | None]]
 """Sets aside what the exchange may use, before its intent. Called in plugin order until one refuses, and then those

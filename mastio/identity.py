@@ -43,8 +43,8 @@ ROLES: Mapping[Role, frozenset[Role]] = {
 """What each role includes: an admin may do what an operator and an auditor may."""
 
 
-def bind(credentials: Sequence[Credential], agents: Mapping[str, Agent], now: float) -> Principal:
-    """The principal that all of `credentials` prove, or `STRANGER` when they name nobody.
+def bind(credentials: Sequence[Credential], agents: Mapping[str, Agent], now: float, address: str = "") -> Principal:
+    """The principal that all of `credentials`, sent from `address`, prove, or `STRANGER` when they name nobody.
 
     Raises `AuthenticationError` when they contradict each other or do not hold for an active agent.
     """
@@ -91,10 +91,18 @@ def bind(credentials: Sequence[Credential], agents: Mapping[str, Agent], now: fl
     if key is not None and not agent.api_keys:
         raise AuthenticationError("API keys are turned off for this agent.", code="api_keys_off")
     said = _describe(certificate, proof, token, assertion, key)
-    return principal_of(agent, said, key.restriction if key else None)
+    first = key or token or certificate
+    since = first.issued_at if first is not None else 0.0
+    return principal_of(agent, said, key.restriction if key else None, address, since)
 
 
-def principal_of(agent: Agent, credential: Mapping[str, str], restriction: Restriction | None = None) -> Principal:
+def principal_of(
+    agent: Agent,
+    credential: Mapping[str, str],
+    restriction: Restriction | None = None,
+    address: str = "",
+    since: float = 0.0,
+) -> Principal:
     """The principal for an enrolled agent."""
     return Principal(
         agent.name,
@@ -105,6 +113,8 @@ def principal_of(agent: Agent, credential: Mapping[str, str], restriction: Restr
         credential,
         agent.version,
         restriction,
+        address,
+        since,
     )
 
 

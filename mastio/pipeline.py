@@ -1,7 +1,7 @@
 """START HERE: the life of one request, in one place and in one order.
 
     Received ─authenticate─▶ Authenticated ─read─▶ Read ─authorize─▶ Authorized ─inspect─▶ Inspected
-             ─reserve─▶ Reserved ─record intent─▶ Recorded ─dispatch─▶ Reply
+             ─approve─▶ Approved ─reserve─▶ Reserved ─record intent─▶ Recorded ─dispatch─▶ Reply
              ─inspect each window, settle, record outcome─▶ response
 
 Every arrow is a function from one type to the next, so that none can be left out (`mastio.exchange`). Every arrow may
@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from time import perf_counter
@@ -38,6 +38,7 @@ from mastio.exchange import (
     STRANGER,
     Action,
     Allow,
+    Approved,
     Authenticated,
     Authorized,
     Credential,
@@ -47,6 +48,7 @@ from mastio.exchange import (
     Hold,
     Inspected,
     Message,
+    NeedsApproval,
     Principal,
     Read,
     Received,
@@ -62,7 +64,7 @@ from mastio.identity import bind
 from mastio.inspection import Block, Finding, Redact, Watch, merge
 from mastio.problem import render
 from mastio.restriction import find_excess
-from mastio.services import Services
+from mastio.services import Services, Wanted
 from mastio.streams import OpenStreams, bind_again
 from mastio.strictjson import JsonError, parse
 from mastio.telemetry import Telemetry
@@ -138,9 +140,10 @@ class Pipeline:
             authenticated, body = await self._authenticate(received, receive, progress)
             timings.auth = perf_counter() - timings.started
             read = await self._parse(authenticated, body, receive, progress)
-            authorized = await self._authorize(read, timings)
+            authorized = await self._authorize(read, progress, timings)
             inspected = await self._inspect(authorized, progress, timings)
-            reserved = await self._reserve(inspected, timings)
+            approved = await self._approve(inspected, progress)
+            reserved = await self._reserve(approved, timings)
             recorded = await self._record_intent(reserved, timings)
         except MastioError as error:
             await self._refuse(progress, error, send)
@@ -172,21 +175,21 @@ class Pipeline:
                 if credential is not None:
                     credentials.append(credential)
         if head.route.requires:
-            progress.principal = await self._bind(credentials)
+            progress.principal = await self._bind(credentials, head.client_address)
             _verify_role(head.route, progress.principal)
         return Authenticated(received, progress.principal, tuple(credentials), at, version), body
 
-    async def _bind(self, credentials: list[Credential]) -> Principal:
+    async def _bind(self, credentials: list[Credential], address: str) -> Principal:
         """The principal. An agent may have been enrolled, renewed or allowed API keys a moment ago through another
         worker, so a proven credential that the hot copy does not know yet is looked up once more in a fresh one."""
         directory, now = self._services.directory, self._services.now()
         try:
-            return bind(credentials, directory.agents, now)
+            return bind(credentials, directory.agents, now, address)
         except AuthenticationError as error:
             if error.code not in ("agent_unknown", "invalid_certificate", "api_keys_off"):
                 raise
         await directory.refresh()
-        return bind(credentials, directory.agents, now)
+        return bind(credentials, directory.agents, now, address)
 
     async def _parse(
         self, authenticated: Authenticated, body: bytes | None, receive: Receive, progress: Progress
@@ -209,22 +212,33 @@ class Pipeline:
         if directory.version == authenticated.version or not authenticated.received.head.route.requires:
             return authenticated
         version, at = directory.version, authenticated.at
-        principal = bind_again(authenticated.credentials, directory, at)
+        principal = bind_again(authenticated.credentials, directory, at, authenticated.principal.address)
         return replace(authenticated, principal=principal, version=version)
 
-    async def _authorize(self, read: Read, timings: Timings) -> Authorized:
+    async def _authorize(self, read: Read, progress: Progress, timings: Timings) -> Authorized:
         started = perf_counter()
         decision = await self._judge(read)
-        for n, action in enumerate(read.action.alternatives, 1) if isinstance(decision, Deny) else ():
-            other = replace(read, action=replace(action, alternatives=read.action.alternatives[n:]))
-            verdict = await self._judge(other)
-            if isinstance(verdict, Allow):
-                read, decision = other, verdict
-                break
+        if read.action.alternatives and not isinstance(decision, Allow):
+            read, decision = await self._find_other(read, decision, self._judge)
         timings.policy = perf_counter() - started
         if isinstance(decision, Deny):
-            raise _denied(decision)
+            raise progress.deny(decision)
         return Authorized(read, decision)
+
+    async def _find_other(
+        self, read: Read, decision: Decision, judge: Callable[[Read], Awaitable[Decision]]
+    ) -> tuple[Read, Decision]:
+        """The first alternative that is allowed; where none is, the one that a human may allow whose name comes first,
+        so that who asks again asks for the same; else nothing but the decision."""
+        asked = [(read, decision)] if isinstance(decision, NeedsApproval) else []
+        for n, action in enumerate(read.action.alternatives, 1):
+            other = replace(read, action=replace(action, alternatives=read.action.alternatives[n:]))
+            verdict = await judge(other)
+            if isinstance(verdict, Allow):
+                return other, verdict
+            if isinstance(verdict, NeedsApproval):
+                asked.append((other, verdict))
+        return min(asked, key=lambda pair: pair[0].action.target, default=(read, decision))
 
     async def _judge(self, read: Read) -> Decision:
         head, principal = read.authenticated.received.head, read.authenticated.principal
@@ -236,24 +250,27 @@ class Pipeline:
         return await self.decide(principal, read.action) if principal.is_agent else Allow("role")
 
     async def decide(self, principal: Principal, action: Action) -> Decision:
-        """One Deny wins; no Allow is a Deny."""
-        allowed: Allow | None = None
+        """One Deny wins, then one that wants a human to approve; no Allow is a Deny."""
+        allowed: Allow | NeedsApproval | None = None
         for authorize in self._authorizers:
             decision = await authorize(principal, action)
             if isinstance(decision, Deny):
                 return decision
-            allowed = allowed or decision
+            if allowed is None or isinstance(decision, NeedsApproval):
+                allowed = decision
         return allowed or Deny("default", "No policy permits this action.")
 
     async def decide_content(
-        self, principal: Principal, action: Action, findings: Sequence[Finding], allowed: Allow
+        self, principal: Principal, action: Action, findings: Sequence[Finding], allowed: Allow | NeedsApproval
     ) -> Decision:
-        """`decide` said `allowed`, and this is what was found in the content since."""
+        """`decide` said `allowed`, and this is what was found in the content since. Who wanted a human to approve still
+        does."""
         for authorize in self._content_authorizers:
             decision = await authorize(principal, action, findings)
             if isinstance(decision, Deny):
                 return decision
-            allowed = decision or allowed
+            if decision is not None and (isinstance(decision, NeedsApproval) or isinstance(allowed, Allow)):
+                allowed = decision
         return allowed
 
     async def permits(self, principal: Principal, action: Action, findings: Sequence[Finding]) -> bool:
@@ -277,9 +294,8 @@ class Pipeline:
                 verdict = await inspect(read.authenticated.principal, read.action, passages)
                 progress.findings = merge((*progress.findings, *verdict.findings))
                 if isinstance(verdict, Block):
-                    blocked = Blocked(verdict.message)
-                    blocked.add_note("inspection")
-                    raise blocked
+                    progress.decision = {"effect": "deny", "rule": "inspection"}
+                    raise Blocked(verdict.message)
                 if verdict.watch is not None:
                     watches.append(verdict.watch)
                 if isinstance(verdict, Redact) and verdict.texts:
@@ -289,25 +305,66 @@ class Pipeline:
             if changed:
                 message = _with_texts(message, texts.replace(changed))
         timings.inspect = perf_counter() - started
-        decision = await self._authorize_content(authorized, progress.findings, timings)
-        return Inspected(authorized, message, decision, progress.findings, tuple(watches))
+        authorized = await self._authorize_content(authorized, progress, timings)
+        return Inspected(authorized, message, authorized.decision, progress.findings, tuple(watches))
 
-    async def _authorize_content(self, authorized: Authorized, findings: Sequence[Finding], timings: Timings) -> Allow:
-        principal = authorized.read.authenticated.principal
+    async def _authorize_content(self, authorized: Authorized, progress: Progress, timings: Timings) -> Authorized:
+        read, decision = authorized.read, authorized.decision
+        principal = read.authenticated.principal
         if not self._content_authorizers or not principal.is_agent:
-            return authorized.decision
+            return authorized
         started = perf_counter()
-        decision = await self.decide_content(principal, authorized.read.action, findings, authorized.decision)
-        timings.policy += perf_counter() - started
-        if isinstance(decision, Deny):
-            raise _denied(decision)
-        return decision
 
-    async def _reserve(self, inspected: Inspected, timings: Timings) -> Reserved:
+        async def judge(other: Read) -> Decision:
+            verdict = await self._judge(other)
+            if isinstance(verdict, Deny):
+                return verdict
+            return await self.decide_content(principal, other.action, progress.findings, verdict)
+
+        verdict = await self.decide_content(principal, read.action, progress.findings, decision)
+        if read.action.alternatives and not isinstance(verdict, Allow):
+            read, verdict = await self._find_other(read, verdict, judge)
+        timings.policy += perf_counter() - started
+        if isinstance(verdict, Deny):
+            raise progress.deny(verdict)
+        if read is authorized.read and verdict is decision:
+            return authorized
+        progress.action = read.action
+        return Authorized(read, verdict)
+
+    async def _approve(self, inspected: Inspected, progress: Progress) -> Approved:
+        """Where policies want a human, ask one. Raises `Denied` as long as there is no approval.
+
+        Whoever waited is looked at anew: agent and policies may be others by now.
+        """
+        read, asked = inspected.authorized.read, inspected.decision
+        if isinstance(asked, Allow):
+            return Approved(inspected, asked)
+        head, principal, action = read.authenticated.received.head, read.authenticated.principal, read.action
+        raw = read.message.raw
+        approval = await self._services.approvals.wait(Wanted(head, principal, action, inspected.message, raw, asked))
+        if approval.refusal is not None:
+            progress.decision = _describe_decision(asked, hold=approval.hold)
+            raise approval.refusal
+        read = replace(read, authenticated=self._look_again(read.authenticated))
+        progress.principal = principal = read.authenticated.principal
+        decision = await self._judge(read)
+        if not isinstance(decision, Deny):
+            decision = await self.decide_content(principal, action, inspected.findings, decision)
+        if isinstance(decision, Deny):
+            raise progress.deny(decision)
+        inspected = replace(inspected, authorized=Authorized(read, decision), decision=decision)
+        if isinstance(decision, Allow):
+            return Approved(inspected, decision)
+        allowed = Allow(decision.rule, {**decision.notes, "hold": approval.hold, "approved_by": approval.by})
+        return Approved(inspected, allowed, approval.hold)
+
+    async def _reserve(self, approved: Approved, timings: Timings) -> Reserved:
         """Raises `Denied` (429) where a limit is spent."""
         if not self._reservers:
-            return Reserved(inspected, ())
+            return Reserved(approved, ())
         started = perf_counter()
+        inspected = approved.inspected
         read = inspected.authorized.read
         holds: list[Hold] = []
         with ExitStack() as undo:
@@ -318,25 +375,26 @@ class Pipeline:
                     undo.callback(held.settle, None)
             undo.pop_all()
         timings.policy += perf_counter() - started
-        return Reserved(inspected, tuple(holds))
+        return Reserved(approved, tuple(holds))
 
     async def _record_intent(self, reserved: Reserved, timings: Timings) -> Recorded:
         with ExitStack() as undo:
             for hold in reserved.holds:
                 undo.callback(hold.settle, None)
-            receipt = await self._write_intent(reserved.inspected, timings)
+            if reserved.approved.hold is not None:
+                await self._services.approvals.use(reserved.approved.hold)
+            receipt = await self._write_intent(reserved.approved, timings)
             undo.pop_all()
         return Recorded(reserved, receipt)
 
-    async def _write_intent(self, inspected: Inspected, timings: Timings) -> int | None:
+    async def _write_intent(self, approved: Approved, timings: Timings) -> int | None:
         """The index of the entry; None where the route has none."""
-        authorized = inspected.authorized
-        read = authorized.read
+        inspected = approved.inspected
+        read = inspected.authorized.read
         head, principal = read.authenticated.received.head, read.authenticated.principal
         if head.route.recorded != "all":
             return None
         started = perf_counter()
-        decision: dict[str, Any] = {"effect": "allow", "rule": inspected.decision.rule}
         receipt = await self._record(
             Entry(
                 head.id,
@@ -345,7 +403,7 @@ class Pipeline:
                 read.action.target,
                 _agent(principal),
                 principal.credential or None,
-                decision,
+                _describe_decision(approved.decision),
                 {**self._describe_request(head, read.message), **describe(inspected.findings)},
             )
         )
@@ -440,7 +498,7 @@ class Pipeline:
 
     def _describe_refusal(self, progress: Progress, error: MastioError) -> Entry:
         notes = getattr(error, "__notes__", [])
-        decision = {"effect": "deny", "rule": notes[0]} if notes else None
+        decision = progress.decision or ({"effect": "deny", "rule": notes[0]} if notes else None)
         head, principal, action = progress.head, progress.principal, progress.action
         request = {**self._describe_request(head, progress.message), **describe(progress.findings)}
         return Entry(
@@ -453,7 +511,7 @@ class Pipeline:
 class Progress:
     """What is known so far of an exchange that may still be refused."""
 
-    __slots__ = ("action", "findings", "head", "message", "principal", "started")
+    __slots__ = ("action", "decision", "findings", "head", "message", "principal", "started")
 
     def __init__(self, head: RequestHead, started: float) -> None:
         self.head = head
@@ -462,6 +520,12 @@ class Progress:
         self.action: Action | None = None
         self.message: Message | None = None
         self.findings: tuple[Finding, ...] = ()
+        self.decision: dict[str, Any] | None = None
+
+    def deny(self, decision: Deny) -> Denied:
+        """The refusal, with the decision kept for the entry."""
+        self.decision = _describe_decision(decision)
+        return Denied(decision.message, code=decision.code, headers=decision.headers)
 
 
 def _verify_role(route: Route, principal: Principal) -> None:
@@ -479,10 +543,8 @@ def _with_texts(message: Message, raw: bytes) -> Message:
         raise Blocked("What is to be redacted stands where the message needs it.") from error
 
 
-def _denied(decision: Deny) -> Denied:
-    denied = Denied(decision.message, code=decision.code, headers=decision.headers)
-    denied.add_note(decision.rule)
-    return denied
+def _describe_decision(decision: Decision, **more: Any) -> dict[str, Any]:
+    return {"effect": decision.effect, "rule": decision.rule, **decision.notes, **more}
 
 
 def _agent(principal: Principal) -> str | None:

@@ -15,7 +15,8 @@ from ssl import SSLContext
 from typing import Protocol
 
 from mastio.budgets import Claim, Grant, Usage, Window
-from mastio.exchange import Action, Principal
+from mastio.errors import Denied
+from mastio.exchange import Action, Entry, Message, NeedsApproval, Principal, RequestHead
 from mastio.inspection import Finding
 from mastio.store.base import Directory
 
@@ -63,6 +64,39 @@ class Leases(Protocol):
 
     async def usage(self, places: Iterable[tuple[str, Window]]) -> Mapping[str, Usage]:
         """What was spent in these windows, by series; without those that nobody has leased of. Raises `Unavailable`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What an agent wants to do and a human has to approve. `message` is what inspection left of it, `raw` what the
+    agent sent."""
+
+    head: RequestHead
+    principal: Principal
+    action: Action
+    message: Message
+    raw: bytes
+    asked: NeedsApproval
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """What became of it. `refusal`: it was not approved; else `by` approved it, to be used once."""
+
+    hold: str
+    by: str | None = None
+    refusal: Denied | None = None
+
+
+class Approvals(Protocol):
+    """What humans say of what agents want, for all workers and replicas."""
+
+    async def wait(self, wanted: Wanted) -> Approval:
+        """Asks for it, once for the very same request, and waits for an answer. Raises `Denied` (rate_limited) for who
+        asks too much, and `Unavailable`."""
+
+    async def use(self, hold: str) -> None:
+        """Takes what was approved. Raises `Denied` where it was taken already, and `Unavailable`."""
 
 
 class UpstreamReply(Protocol):
@@ -152,6 +186,9 @@ class Services:
     """What the authorizers would say, with these findings. For choosing among what a caller may use and for
     showing it, not a way to skip the pipeline."""
     note_api_key_uses: NoteUses
+    approvals: Approvals
+    note: Callable[[Entry], Awaitable[int]]
+    """Records an event that is no exchange. Raises `AuditError`."""
     now: Callable[[], float]
 
     def digest(self, content: bytes) -> str:

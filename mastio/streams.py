@@ -55,7 +55,9 @@ def find_end(credentials: tuple[Credential, ...], directory: Directory, began_at
     return None
 
 
-def bind_again(credentials: tuple[Credential, ...], directory: Directory, began_at: float) -> Principal:
+def bind_again(
+    credentials: tuple[Credential, ...], directory: Directory, began_at: float, address: str = ""
+) -> Principal:
     """Who that is by now, of which `bind` said who it was at `began_at`. Raises `AuthenticationError`: nobody."""
     for credential in credentials:
         match credential:
@@ -67,4 +69,4 @@ def bind_again(credentials: tuple[Credential, ...], directory: Directory, began_
                 admin = directory.admins.get(credential.token_hash)
                 if admin is None or admin.revoked or admin.role != credential.role:
                     raise AuthenticationError("The admin token is not in force any more.", code="invalid_admin_token")
-    return bind(credentials, directory.agents, began_at)
+    return bind(credentials, directory.agents, began_at, address)

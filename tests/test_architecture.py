@@ -13,7 +13,8 @@ CORE = sorted((ROOT / "mastio").rglob("*.py"))
 PLUGINS = sorted((ROOT / "plugins").rglob("*.py"))
 
 PLUGIN_MAY = {
-    "mastio", "mastio.budgets", "mastio.decoding", "mastio.inspection", "mastio.reading.document",
+    "mastio", "mastio.budgets", "mastio.cedar.paths", "mastio.cedar.schema", "mastio.cedar.source",
+    "mastio.decoding", "mastio.inspection", "mastio.reading.document",
     "mastio.reading.stream",
     "mastio.errors", "mastio.exchange", "mastio.hooks", "mastio.jose", "mastio.presented",
     "mastio.provider_secrets",
@@ -32,6 +33,9 @@ PURE = [
     "mastio/jose.py", "mastio/strictjson.py", "mastio/target.py", "mastio/problem.py", "mastio/presented.py",
     "mastio/restriction.py", "mastio/rotation.py", "mastio/routes.py", "mastio/pki/certificates.py",
     "mastio/pki/est.py",
+    "mastio/cedar/paths.py", "mastio/cedar/schema.py", "mastio/cedar/source.py",
+    "plugins/mastio_policy/classes.py", "plugins/mastio_policy/deciding.py", "plugins/mastio_policy/facts.py",
+    "plugins/mastio_policy/risks.py", "plugins/mastio_llm/telling.py", "plugins/mastio_llm/facts.py",
     "plugins/mastio_dpop/proof.py", "plugins/mastio_token/access.py", "plugins/mastio_policy/rules.py",
     "mastio/provider_secrets.py", "plugins/mastio_llm/dialects/bedrock.py",
     "plugins/mastio_llm/breaker.py", "plugins/mastio_llm/passing.py", "plugins/mastio_llm/ways.py",

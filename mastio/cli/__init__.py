@@ -27,7 +27,7 @@ VERBS = {
     "agents": "list, show, suspend, revoke, reactivate agents; their API keys",
     "enrollments": "list, approve, reject enrolment requests; make one-time tokens",
     "keys": "list and rotate the appliance's own keys",
-    "holds": "list, show, approve, reject what waits for another admin",
+    "holds": "list, show, approve, reject what waits for a human",
     "admins": "list, add, change, remove admins; give an admin a new token",
     "providers": "list, add, remove LLM providers",
     "budgets": "list, show, add, remove limits of requests, tokens and USD",

@@ -10,7 +10,7 @@ from mastio.cli.administer import add_verb, administer, item_path, pages, print_
 from mastio.client.enroll import send
 
 HOLDS = "/v1/admin/holds"
-STATUSES = ("pending", "approved", "rejected", "expired", "failed")
+STATUSES = ("pending", "approved", "used", "rejected", "expired", "failed")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -19,7 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     listing.add_argument("--status", choices=STATUSES)
     add_verb(verbs, "show", "show one hold: all that would be done", show_one).add_argument("id")
     for name, meaning, call in (
-        ("approve", "carry it out; what it answers is printed, a token too", approve),
+        ("approve", "carry it out, or let the agent; what it answers is printed, a token too", approve),
         ("reject", "let nothing come of it", reject),
     ):
         verb = add_verb(verbs, name, meaning, call)
@@ -55,4 +55,6 @@ def _query(args: argparse.Namespace) -> dict[str, str]:
 def _change(hold: dict[str, object]) -> str:
     parameters = hold.get("parameters")
     said = parameters if isinstance(parameters, dict) else {}
+    if hold.get("agent") is not None:
+        return f"{hold.get('action', '')} {said.get('target', '')}".strip()
     return f"{said.get('method', '')} {said.get('path', hold.get('action', ''))}".strip()

@@ -48,8 +48,14 @@ class HoldsRouter:
         return answer_hold(await self._holds.get(id, self._context.now()))
 
     async def approve(self, id: str, caller: Caller, request: Request, body: ReasonBody = None) -> Approved:
-        """Carries the request out, once, as it stands; `result` is its answer. An error of it is the answer here."""
+        """Carries an admin's request out, once, as it stands; `result` is its answer, an error of it the answer here.
+
+        An agent's may then be made by the agent, once: `result` is null.
+        """
         hold = await self._holds.approve(id, caller.name, body.reason if body else None, self._context.now())
+        if hold.agent is not None:
+            note_facts(request, hold=hold.id, requested_by=hold.agent, approved_by=caller.name, action=hold.action)
+            return Approved(id=hold.id, result=None)
         try:
             status, document = await self._carry_out(hold)
         except MastioError:

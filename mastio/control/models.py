@@ -10,7 +10,7 @@ from typing import Annotated, Any, Generic, Literal, Self, TypeVar, get_args
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
 
-from mastio.control.cedar import MAX_CHARACTERS, verify_cedar
+from mastio.cedar.source import MAX_CHARACTERS, verify_cedar
 from mastio.pki.certificates import NAME_RULE, is_agent_name
 from mastio.pki.csr import MAX_BYTES
 from mastio.store.base import AdminRole, HoldStatus, Period, ProviderKind, Unit
@@ -547,7 +547,8 @@ class Held(Answer):
 
 
 class HoldAnswer(Answer):
-    """`parameters` is what will be done: `method`, `path` and `body` of the request."""
+    """`parameters` is what will be done. Of an admin: `method`, `path` and `body` of the request. Of an agent:
+    `target`, sizes, names, a digest, and the policy that asks; `content` only where the settings say so."""
 
     id: str
     exchange: str
@@ -573,7 +574,7 @@ class Result(Answer):
 class Approved(Answer):
     id: str
     status: Literal["approved"] = "approved"
-    result: Result
+    result: Result | None
 
 
 class RevokedAnswer(Answer):

@@ -208,15 +208,17 @@ class ApiKey:
     place: int = 0
 
 
-HoldStatus = Literal["pending", "approved", "rejected", "expired", "failed"]
+HoldStatus = Literal["pending", "approved", "rejected", "expired", "failed", "used"]
 
 
 @dataclass(frozen=True, slots=True)
 class Hold:
     """A request that waits for approval, and what became of it. Times are Unix seconds.
 
-    `exchange` is the id of the exchange that asked, `agent` is set when an agent did. `method`, `path` and `body` are
-    the request to the very byte, `parameters` is what whoever decides gets to see of it.
+    `exchange` is the id of the exchange that asked. `parameters` is what whoever decides gets to see of the request.
+    Of an admin, `method`, `path` and `body` are the request to the very byte, and approving carries it out. Of an
+    agent, `agent` is set, `body` is empty, and `binding` is a keyed digest of everything that makes the request what it
+    is: approving lets the agent make this very request once, and then it is `used`.
     """
 
     id: str
@@ -235,6 +237,12 @@ class Hold:
     decided_by: str | None = None
     reason: str | None = None
     place: int = 0
+    binding: str | None = None
+
+    @property
+    def usable_until(self) -> float:
+        """What was approved is good for as long as a human had to decide."""
+        return (self.decided_at or self.created_at) + (self.expires_at - self.created_at)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from sqlalchemy import Connection, delete, func, insert, select, update
 
@@ -18,6 +20,9 @@ from mastio.store.tables import holds
 
 KEEP_SECONDS = 30 * 86_400.0
 """How long a hold is kept after the time in which it could be decided. The log keeps what became of it."""
+
+CONTENT = "content"
+"""The parameter in which who decides is shown what an agent sends, where that is turned on."""
 
 MAX_PENDING = 100
 """Undecided holds of one requester."""
@@ -38,22 +43,63 @@ class HoldStore:
 
     async def create(self, hold: Hold) -> Hold:
         """Raises `Denied` (rate_limited) when too many of the same requester are undecided."""
+        return await self._change(lambda connection, version: self._add(connection, version, hold))
+
+    @staticmethod
+    def _add(connection: Connection, version: int, hold: Hold) -> Hold:
         now = hold.created_at
+        whose = holds.c.agent.is_(None) if hold.agent is None else holds.c.agent == hold.agent
         mine = select(func.count()).where(
-            _UNDECIDED, holds.c.requested_by == hold.requested_by, holds.c.expires_at > now
+            _UNDECIDED, whose, holds.c.requested_by == hold.requested_by, holds.c.expires_at > now
+        )
+        connection.execute(delete(holds).where(holds.c.expires_at < now - KEEP_SECONDS))
+        if connection.execute(mine).scalar_one() >= MAX_PENDING:
+            raise Denied(
+                "Too many of your requests wait for approval.",
+                code="rate_limited",
+                headers=(("Retry-After", "60"),),
+            )
+        made = replace(hold, place=version)
+        connection.execute(insert(holds).values(version=version, **encode_hold(made)))
+        return made
+
+    async def ask(self, hold: Hold) -> Hold:
+        """The hold that stands for this agent's very request, or, where there is none, this one. Raises as `create`.
+
+        Pending, approved, or rejected as long as it could have been decided. One that nobody decided or used in time is
+        given back as `expired` once; who asks after that asks anew.
+        """
+        now = hold.created_at
+        known = select(holds).where(
+            holds.c.binding == hold.binding, holds.c.status.in_(("pending", "approved", "rejected"))
         )
 
+        def find(connection: Connection) -> Hold | None:
+            for row in connection.execute(known.order_by(holds.c.place.desc())):
+                found = decode_hold(row, now)
+                if found.status == "approved" and now >= found.usable_until:
+                    return replace(found, status="expired")
+                if found.status != "rejected" or now < found.expires_at:
+                    return found
+            return None
+
         def work(connection: Connection, version: int) -> Hold:
-            connection.execute(delete(holds).where(holds.c.expires_at < now - KEEP_SECONDS))
-            if connection.execute(mine).scalar_one() >= MAX_PENDING:
-                raise Denied(
-                    "Too many of your requests wait for approval.",
-                    code="rate_limited",
-                    headers=(("Retry-After", "60"),),
-                )
-            made = replace(hold, place=version)
-            connection.execute(insert(holds).values(version=version, **encode_hold(made)))
-            return made
+            found = find(connection)
+            if found is None:
+                return self._add(connection, version, hold)
+            return _end(connection, version, found, "expired") if found.status == "expired" else found
+
+        found = await self._database.read(find)
+        return found if found is not None and found.status != "expired" else await self._change(work)
+
+    async def use(self, identifier: str, now: float) -> Hold | None:
+        """Take what was approved, which only one can, once. None: it is not there to be taken any more."""
+
+        def work(connection: Connection, version: int) -> Hold | None:
+            found = _get(connection, identifier, now)
+            if found.status != "approved" or now >= found.usable_until:
+                return None
+            return _end(connection, version, found, "used")
 
         return await self._change(work)
 
@@ -114,9 +160,21 @@ def _get(connection: Connection, identifier: str, now: float) -> Hold:
     return decode_hold(row, now)
 
 
+def _end(connection: Connection, version: int, hold: Hold, status: HoldStatus) -> Hold:
+    """Nothing can come of it any more, so nothing of its content is kept."""
+    ended = replace(hold, status=status, parameters=_without_content(hold.parameters))
+    connection.execute(update(holds).where(holds.c.id == hold.id).values(version=version, **encode_hold(ended)))
+    return ended
+
+
+def _without_content(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in parameters.items() if name != CONTENT}
+
+
 def _decide(
     connection: Connection, version: int, hold: Hold, status: HoldStatus, by: str, reason: str | None, now: float
 ) -> Hold:
-    decided = replace(hold, status=status, decided_at=now, decided_by=by, reason=reason)
+    kept = hold.parameters if hold.agent is None else _without_content(hold.parameters)
+    decided = replace(hold, status=status, decided_at=now, decided_by=by, reason=reason, parameters=kept)
     connection.execute(update(holds).where(holds.c.id == hold.id).values(version=version, **encode_hold(decided)))
     return decided

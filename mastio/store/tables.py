@@ -27,7 +27,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.engine import Dialect
 
-SCHEMA = "0004"
+SCHEMA = "0005"
 """The migration that makes these tables; what a serving process expects to find in `alembic_version`."""
 
 metadata = MetaData(
@@ -294,8 +294,10 @@ holds = Table(
     Column("decided_at", Double),
     Column("decided_by", Text),
     Column("reason", Text),
+    Column("binding", Text),  # of what an agent asked for
     _version(),
     Index(None, "place", unique=True),
+    Index(None, "binding"),
 )
 
 used = Table(

@@ -42,7 +42,9 @@ class Authenticator:
         if key is None or (key.expires_at is not None and now >= key.expires_at):
             raise AuthenticationError("The API key is not in force.", code="invalid_api_key")
         self._uses.note(key.id, now)
-        return ApiKeyCredential(key.agent, key.id, Restriction(key.kinds, key.models, key.paths), key.key_hash)
+        return ApiKeyCredential(
+            key.agent, key.id, Restriction(key.kinds, key.models, key.paths), key.key_hash, key.created_at
+        )
 
 
 @asynccontextmanager

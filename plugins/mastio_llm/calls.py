@@ -24,6 +24,7 @@ from mastio_llm.breaker import Health
 from mastio_llm.counting import bound_call
 from mastio_llm.dialects import OPERATIONS, SPEAKERS
 from mastio_llm.dialects.operation import Asked, verify_plain
+from mastio_llm.facts import CallFacts, Facts
 from mastio_llm.links import verify_links
 from mastio_llm.passing import parse_retry_after, passed_on, read_query, verify_json_type
 from mastio_llm.prices import Prices
@@ -116,8 +117,9 @@ class Calls:
     ) -> tuple[Action, Message]:
         first = ways[0]
         choice, stream = first.choice, first.asked.form != "whole"
+        facts, kind = CallFacts(first.operation, first.asked, document, len(body)), first.operation.kind
         actions = [
-            Action(first.operation.kind, "Model", way.choice.target, {"stream": stream}, alias=way.choice.alias)
+            Action(kind, "Model", way.choice.target, Facts(way.choice.provider, facts), alias=way.choice.alias)
             for way in ways
         ]
         details = {"model": choice.model, "provider": choice.provider.name, "stream": stream}

@@ -17,6 +17,7 @@ from mastio.store.base import ProviderRow
 from mastio.strictjson import JsonError, parse_object
 from mastio_llm.dialects import LISTINGS, OPERATIONS, SPEAKERS
 from mastio_llm.dialects.operation import MAX_MODEL
+from mastio_llm.facts import Facts
 from mastio_llm.registry import Registry
 from mastio_llm.translate import TRANSLATIONS
 from mastio_llm.ways import serves
@@ -56,7 +57,7 @@ class Models:
             for model in models:
                 target = f"{row.name}/{model}"
                 for alias in (None, *(alias for alias, name in row.aliases.items() if name == model)):
-                    action = Action("llm.chat", "Model", target, alias=alias)
+                    action = Action("llm.chat", "Model", target, Facts(row), alias=alias)
                     if await self._services.permits(recorded.principal, action, ()):
                         found.append((alias or target, row.name))
         body = LISTINGS[dialect].encode(found)

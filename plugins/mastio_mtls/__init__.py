@@ -62,7 +62,8 @@ class Verifier:
             )
         except (ChainError, ValueError) as error:
             raise AuthenticationError("The client certificate is not ours.", code="invalid_certificate") from error
-        return CertificateCredential(facts.name, facts.thumbprint, facts.serial, facts.not_after)
+        issued_at = leaf.not_valid_before_utc.timestamp()
+        return CertificateCredential(facts.name, facts.thumbprint, facts.serial, facts.not_after, issued_at)
 
 
 @asynccontextmanager

@@ -1,95 +1,198 @@
 """Authorizes every action of an agent with Cedar policies: parsed once, default deny, one forbid wins.
 
-The policies come from the control plane's hot copy. An invalid set keeps the last good one in force and makes the
-appliance not ready; without a good one from the start, everything is denied.
+The policies come from the control plane's hot copy. An invalid set keeps the last good one in force, makes the
+appliance not ready and raises an alarm; without a good one from the start, everything is denied.
 
-A decision depends on the principal, the action's kind and target and the policies alone, so it is remembered by
-exactly these until any of them changes.
+A decision depends on the principal, the action's kind and target, and what the policies that concern it look at; it is
+remembered by exactly these until any policy changes.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
-from mastio.exchange import Action, Decision, Deny, Principal
+from cedarpy import Entities
+from pydantic import Field
+
+from mastio.errors import AuditError
+from mastio.exchange import Action, Decision, Deny, Entry, NeedsApproval, Principal
 from mastio.hooks import Hooks, Plugin, PluginSettings
+from mastio.inspection import Finding
 from mastio.services import Services
 from mastio.store.base import Directory, PolicyRow
-from mastio_policy.rules import Rules, RulesError, encode_entities, evaluate, parse_rules
+from mastio_policy.deciding import Rulebook, Slice
+from mastio_policy.facts import Subject
+from mastio_policy.figures import Figures
+from mastio_policy.rules import RulesError, encode_agent, parse_rules
 
 log = logging.getLogger("mastio.policy")
 
 REMEMBER = 50_000
+REMEMBER_AGENTS = 10_000
+
+Alarm = Callable[[str | None], None]
 
 
 class Settings(PluginSettings):
-    """No settings: policies are objects of the control plane."""
+    """Policies are objects of the control plane. `hold_wait`: seconds that a request waits for a human before it is
+    told to come back. `hold_content`: whether who decides is shown the content of the request, after redaction; else
+    its sizes and names alone.
+    """
+
+    hold_wait: float = Field(default=20.0, ge=0, le=120)
+    hold_content: bool = False
 
 
 class Policies:
-    """The rules in force in this worker, kept up with the directory."""
+    """The rules in force in this worker, kept up with the directory. `alarm` is told what is wrong; None: nothing."""
 
-    def __init__(self, directory: Directory) -> None:
+    def __init__(
+        self, directory: Directory, settings: Settings, now: Callable[[], float], alarm: Alarm = lambda problem: None
+    ) -> None:
         self._directory = directory
+        self._settings = settings
+        self._now = now
+        self._alarm = alarm
         self._rows: Mapping[str, PolicyRow] = {}
-        self._rules: Rules | None = None
-        self._observed: Rules | None = None
-        self._decisions: dict[tuple[str, int, str, str, str], Decision] = {}
+        self._book: Rulebook | None = None
+        self._slices: dict[tuple[str, int, str, str], Slice] = {}
+        self._entities: dict[tuple[str, int], Entities] = {}
+        self._decisions: dict[tuple[object, ...], Decision] = {}
         self.problem: str | None = None
         self.reload()
 
     def reload(self) -> None:
         """Take the directory's policies, unless they are the ones in force or are not valid."""
         rows = dict(self._directory.policies)
-        if self._rules is not None and rows == self._rows:
+        if self._book is not None and self.problem is None and rows == self._rows:
             return
-        active = [row for _, row in sorted(rows.items()) if row.enabled]
         try:
-            rules = parse_rules((row.name, row.cedar) for row in active if row.mode == "enforce")
-            observed = parse_rules((row.name, row.cedar) for row in active if row.mode == "observe")
+            self._book = read_book(list(rows.values()))
         except RulesError as error:
-            self.problem = str(error)
-            log.error("policies not loaded, the last good ones stay in force: %s", error)
+            self._say(str(error))
             return
-        self._rows, self._rules, self.problem = rows, rules, None
-        self._observed = observed if any(row.mode == "observe" for row in active) else None
+        self._rows = rows
+        self._slices.clear()
+        self._entities.clear()
         self._decisions.clear()
+        self._say(None)
+
+    def _say(self, problem: str | None) -> None:
+        if problem == self.problem:
+            return
+        self.problem = problem
+        if problem is not None:
+            log.error("policies not loaded, the last good ones stay in force: %s", problem)
+        self._alarm(problem)
 
     async def authorize(self, principal: Principal, action: Action) -> Decision | None:
+        """What can be said before the content was looked into."""
         if not principal.is_agent or action.target_type == "Token":
             return None  # people have roles; a token carries no more than its agent has
-        name = (principal.name, principal.version, action.kind, action.target_type, action.target)
+        known = self._find(principal, action)
+        if known is None:
+            return Deny("default", "No valid policies are loaded, so everything is denied.")
+        return self._decide(known, Subject(principal, action, self._now), final=known.is_final)
+
+    async def authorize_content(
+        self, principal: Principal, action: Action, findings: Sequence[Finding]
+    ) -> Decision | None:
+        """What all policies say, where one of them looks at content; else what was said before holds."""
+        if not principal.is_agent or action.target_type == "Token":
+            return None
+        known = self._find(principal, action)
+        if known is None or known.is_final:
+            return None
+        return self._decide(known, Subject(principal, action, self._now, tuple(findings)), final=True)
+
+    def _find(self, principal: Principal, action: Action) -> Slice | None:
+        name = (principal.name, principal.version, action.kind, action.target_type)
+        known = self._slices.get(name)
+        if known is None and self._book is not None:
+            known = self._book.find(principal, action.kind, action.target_type)
+            if len(self._slices) >= REMEMBER:
+                self._slices.clear()
+            self._slices[name] = known
+        return known
+
+    def _decide(self, known: Slice, subject: Subject, *, final: bool) -> Decision:
+        principal, action = subject.principal, subject.action
+        readings = known.readings if final or known.first is None else known.first.readings
+        shares = [share(read(subject)) for _, read, share in readings]
+        name = (principal.name, principal.version, action.kind, action.target_type, action.target, final, *shares)
         decision = self._decisions.get(name)
         if decision is None:
-            decision = self._decide(principal, action)
+            decision = self._ask(known, subject, final=final)
             if len(self._decisions) >= REMEMBER:
                 self._decisions.clear()
             self._decisions[name] = decision
         return decision
 
-    def _decide(self, principal: Principal, action: Action) -> Decision:
-        if self._rules is None:
-            return Deny("default", "No valid policies are loaded, so everything is denied.")
+    def _ask(self, known: Slice, subject: Subject, *, final: bool) -> Decision:
         try:
-            entities = encode_entities(principal)
+            entities = self._encode(subject.principal)
+            decision = known.decide(subject, entities) if final else known.decide_first(subject, entities)
         except ValueError:
             return Deny("attributes", "The agent's attributes cannot be expressed in Cedar.")
-        if self._observed is not None:
-            would = evaluate(self._observed, principal, action, entities, {})
-            log.info("observed policies would say %s to %s %s", would, action.kind, action.target)
-        return evaluate(self._rules, principal, action, entities, {})
+        if isinstance(decision, NeedsApproval):
+            return replace(decision, wait=self._settings.hold_wait, shows_content=self._settings.hold_content)
+        return decision
+
+    def _encode(self, principal: Principal) -> Entities:
+        name = (principal.name, principal.version)
+        known = self._entities.get(name)
+        if known is None:
+            if len(self._entities) >= REMEMBER_AGENTS:
+                self._entities.clear()
+            known = self._entities[name] = encode_agent(principal)
+        return known
 
     async def ready(self) -> str | None:
         return f"policy: {self.problem}" if self.problem else None
 
 
+def read_book(rows: Sequence[PolicyRow]) -> Rulebook:
+    """The policies that are turned on, in the order of their names. Raises `RulesError`."""
+    active = [row for row in sorted(rows, key=lambda row: row.name) if row.enabled]
+    return Rulebook(
+        parse_rules((row.name, row.cedar) for row in active if row.mode == "enforce"),
+        parse_rules((row.name, row.cedar) for row in active if row.mode == "observe"),
+    )
+
+
+async def _note(services: Services, entry: Entry) -> None:
+    try:
+        await services.note(entry)
+    except AuditError as error:  # the log is closed: then nothing is permitted anyway
+        log.error("the event %s cannot be recorded: %s", entry.kind, error.message)
+
+
 @asynccontextmanager
 async def setup(settings: Settings, services: Services) -> AsyncIterator[Hooks]:
-    policies = Policies(services.directory)
+    figures, tasks = Figures(), set[asyncio.Task[None]]()
+
+    def alarm(problem: str | None) -> None:
+        """Every worker counts it; one of them writes it down."""
+        figures.tell(problem is not None)
+        if services.worker.slot == 0:
+            said = {"problem": (problem or "none")[:500]}
+            kind = f"policy.{'invalid' if problem else 'valid'}"
+            task = asyncio.create_task(_note(services, Entry(services.worker.incarnation, "event", kind, request=said)))
+            tasks.add(task)
+            task.add_done_callback(tasks.discard)
+
+    policies = Policies(services.directory, settings, services.now, alarm)
+    if policies.problem is None:
+        figures.tell(False)
     services.directory.on_change(policies.reload)
-    yield Hooks(authorize=policies.authorize, ready=policies.ready)
+    yield Hooks(authorize=policies.authorize, authorize_content=policies.authorize_content, ready=policies.ready)
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 plugin = Plugin(name="policy", settings=Settings, setup=setup)

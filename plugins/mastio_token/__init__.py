@@ -108,6 +108,7 @@ class Authenticator:
             claims.x5t,
             claims.expires_at,
             claims.enrolled_at,
+            claims.issued_at,
         )
         if len(self._tokens) >= REMEMBER:
             del self._tokens[next(iter(self._tokens))]

@@ -88,6 +88,7 @@ class AccessClaims:
     x5t: str | None
     expires_at: float
     enrolled_at: float
+    issued_at: float
 
 
 def encode_access_token(
@@ -138,7 +139,8 @@ def verify_access_token(raw: bytes, issuer: Issuer, now: float) -> AccessClaims:
     if now >= expires_at:
         raise TokenError("The access token has expired.")
     enrolled_at = _read_time(claims, "enrolled_at")
-    return AccessClaims(claims["sub"], confirmation.get("jkt"), confirmation.get("x5t#S256"), expires_at, enrolled_at)
+    jkt, x5t = confirmation.get("jkt"), confirmation.get("x5t#S256")
+    return AccessClaims(claims["sub"], jkt, x5t, expires_at, enrolled_at, _read_time(claims, "iat"))
 
 
 def _verify_header(token: SignedToken, members: frozenset[str], types: tuple[str | None, ...]) -> None:

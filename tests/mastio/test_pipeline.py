@@ -27,10 +27,12 @@ from mastio.exchange import (
     Allow,
     ApiKeyCredential,
     CertificateCredential,
+    Decision,
     Deny,
     Entry,
     Hold,
     Message,
+    NeedsApproval,
     Principal,
     Recorded,
     Reply,
@@ -44,7 +46,7 @@ from mastio.inspection import Block, Finding, Layout, Pass, Passage, Redact
 from mastio.pipeline import Pipeline
 from mastio.reading.document import Document
 from mastio.reading.stream import Delta, Shape, StreamRewriter
-from mastio.services import Services, Trust, Worker
+from mastio.services import Approval, Services, Trust, Wanted, Worker
 from mastio.store.base import Agent
 from mastio.telemetry import Telemetry
 
@@ -89,7 +91,7 @@ SERVICES = Services(
     keys=FixedKeys(), worker=Worker("n", 0, "i"), workers=1, upstreams=None,  # type: ignore[arg-type]
     trust=lambda: Trust((), ()), once=Never(), leases=None,  # type: ignore[arg-type]
     permits=never,
-    note_api_key_uses=never, now=lambda: 1000.0,
+    note_api_key_uses=never, approvals=None, note=never, now=lambda: 1000.0,
 )  # fmt: skip
 
 
@@ -313,6 +315,129 @@ async def test_the_first_target_that_is_allowed_is_taken(permitted: str, target:
     await world.run()
     found = [(action.target, [other.target for other in action.alternatives]) for action in taken]
     assert found == ([(target, left)] if target else [])
+
+
+ASKED = NeedsApproval("hold", "It deletes.", 60, 1.0)
+
+
+class Humans:
+    """`services.approvals`, as one human would have it."""
+
+    def __init__(self, says: Approval, meanwhile: Any = lambda: None) -> None:
+        self.says, self.meanwhile, self.wanted, self.taken = says, meanwhile, list[Wanted](), list[str]()
+
+    async def wait(self, wanted: Wanted) -> Approval:
+        self.wanted.append(wanted)
+        self.meanwhile()
+        return self.says
+
+    async def use(self, hold: str) -> None:
+        if hold in self.taken:
+            raise Denied("It was taken.", code="hold_expired")
+        self.taken.append(hold)
+
+
+PENDING = Approval("hold_1", refusal=Denied("It waits.", code="hold_pending", headers=(("Retry-After", "10"),)))
+APPROVED = Approval("hold_1", by="berta")
+
+
+def world_with(humans: Humans, *decisions: Decision, **hooks: Any) -> World:
+    given = list(decisions)
+
+    async def authorize(principal: Principal, action: Action) -> Decision:
+        return given.pop(0) if len(given) > 1 else given[0]
+
+    world = World(authorize=authorize, **hooks)
+    world.services = replace(SERVICES, approvals=humans)
+    return world
+
+
+async def test_what_waits_for_a_human_is_refused_until_then() -> None:
+    world = world_with(humans := Humans(PENDING), ASKED)
+    await world.run()
+    assert world.events[:2] == [("event", "refused"), 403] and world.code == "hold_pending"
+    assert world.headers[b"retry-after"] == b"10"
+    assert world.entries[-1].decision == {"effect": "hold", "rule": "hold", "hold": "hold_1"}
+    assert humans.wanted[0].raw == b"body" and humans.taken == []
+
+
+async def test_what_a_human_approved_is_taken_with_the_intent_once() -> None:
+    world = world_with(humans := Humans(APPROVED), ASKED)
+    await world.run()
+    assert world.events[:2] == ["intent", ("dispatch", b"body")] and humans.taken == ["hold_1"]
+    said = {"effect": "allow", "rule": "hold", "hold": "hold_1", "approved_by": "berta"}
+    assert world.entries[0].decision == said
+    await world.run()
+    assert world.code == "hold_expired" and [e for e in world.events if e == "intent"] == ["intent"]
+
+
+async def test_who_waited_is_judged_by_what_holds_then() -> None:
+    after: tuple[tuple[Decision, str | None], ...] = ((Deny("night", "Not now."), "denied"), (Allow("day"), None))
+    for decision, code in after:
+        world = world_with(humans := Humans(APPROVED), ASKED, decision)
+        await world.run()
+        assert humans.taken == []
+        assert (world.code if code else world.entries[0].decision["rule"]) == (code or "day")
+
+
+async def test_who_was_revoked_while_waiting_is_refused() -> None:
+    directory = Directory()
+
+    def revoke() -> None:
+        directory.agents = {"alice": replace(AGENT, status="revoked", version=2)}
+        directory.version = 2
+
+    world = world_with(humans := Humans(APPROVED, revoke), ASKED)
+    world.services = replace(world.services, directory=directory)
+    await world.run()
+    assert (world.code, humans.taken) == ("agent_inactive", [])
+
+
+async def test_a_refused_limit_takes_no_approval() -> None:
+    async def reserve(*_: Any) -> None:
+        raise Denied("Spent.", code="budget_exceeded")
+
+    world = world_with(humans := Humans(APPROVED), ASKED, reserve=reserve)
+    await world.run()
+    assert (world.code, humans.taken) == ("budget_exceeded", [])
+
+
+async def test_a_human_is_not_overruled_by_an_allow_on_content() -> None:
+    async def look(*_: Any) -> Allow:
+        return Allow("content")
+
+    world = world_with(Humans(PENDING), ASKED, authorize_content=look)
+    await world.run()
+    assert world.code == "hold_pending"
+
+
+async def test_a_deny_on_content_asks_nobody() -> None:
+    async def look(*_: Any) -> Deny:
+        return Deny("content", "No.")
+
+    world = world_with(humans := Humans(APPROVED), ASKED, authorize_content=look)
+    await world.run()
+    assert (world.code, humans.wanted) == ("denied", [])
+
+
+async def test_of_alternatives_that_need_a_human_always_the_same_is_asked_for() -> None:
+    a, b = Action("llm.chat", "Model", "a"), Action("llm.chat", "Model", "b")
+    for first in (replace(a, alternatives=(b,)), replace(b, alternatives=(a,))):
+        read = {"llm.chat": partial(lambda action, *_: (action, Message(b"")), first)}
+        world = world_with(humans := Humans(PENDING), ASKED, read=read)
+        await world.run()
+        assert [wanted.action.target for wanted in humans.wanted] == ["a"]
+
+
+async def test_what_content_forbids_of_one_may_go_to_another() -> None:
+    a, b = Action("llm.chat", "Model", "a"), Action("llm.chat", "Model", "b")
+
+    async def look(principal: Principal, action: Action, findings: Any) -> Decision:
+        return Deny("far", "No.") if action.target == "a" else Allow("near")
+
+    world = World(authorize_content=look, read={"llm.chat": lambda *_: (replace(a, alternatives=(b,)), Message(b"x"))})
+    await world.run()
+    assert world.entries[0].target == "b" and world.entries[0].decision == {"effect": "allow", "rule": "near"}
 
 
 def deltas(event: dict[str, Any]) -> Iterator[Delta]:

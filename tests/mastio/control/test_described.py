@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from control_world import World
 
+from mastio.cedar.source import CedarError, verify_cedar
 from mastio.control.bodies import describe, refuse_body
-from mastio.control.cedar import CedarError, verify_cedar
 from mastio.errors import BadRequest
 from mastio.store.control import STARTER
 

@@ -118,3 +118,62 @@ async def test_all_agents_are_revoked_in_one_change(opened: Opened) -> None:
             assert [agents[name].status_reason for name in "abc"] == ["all", "before", "all"]
         assert len(await other.store.agents.revoked(NOW)) == 3
         assert await other.store.agents.revoke_all("again", NOW) == 0
+
+
+# --- what agents ask for ----------------------------------------------------------------------------------------------
+
+
+def asked_of(binding: str = "b", now: float = NOW) -> Hold:
+    return replace(
+        hold_of("alice", now), agent="alice", binding=binding, body=b"", parameters={"bytes": 3, "content": "secret"}
+    )
+
+
+async def test_the_same_request_finds_its_hold_and_uses_it_once(staffed: Opened) -> None:
+    store = staffed.store.holds
+    async with open_store(staffed.url, staffed.data) as other:
+        made = await asyncio.gather(*((store, other.store.holds)[n % 2].ask(asked_of()) for n in range(6)))
+        assert len({hold.id for hold in made}) == 1 and made[0].status == "pending"
+        assert (await store.ask(asked_of("other"))).id != made[0].id
+        assert await store.use(made[0].id, NOW) is None
+        approved = await store.approve(made[0].id, "berta", "fine", NOW + 1)
+        assert (approved.status, approved.parameters) == ("approved", {"bytes": 3})
+        assert (await other.store.holds.ask(asked_of(now=NOW + 2))).status == "approved"
+        used = await asyncio.gather(*((store, other.store.holds)[n % 2].use(made[0].id, NOW + 3) for n in range(6)))
+        assert [hold.status for hold in used if hold] == ["used"]
+        assert (await store.ask(asked_of(now=NOW + 4))).id != made[0].id
+
+
+async def test_a_rejection_stands_until_its_time_is_over(staffed: Opened) -> None:
+    store = staffed.store.holds
+    made = await store.ask(asked_of())
+    await store.reject(made.id, "berta", None, NOW + 1)
+    assert (await store.ask(asked_of(now=NOW + 59))).status == "rejected"
+    assert (await store.ask(asked_of(now=NOW + 60))).id != made.id
+
+
+async def test_what_nobody_decided_or_used_in_time_is_over(staffed: Opened) -> None:
+    store = staffed.store.holds
+    made = await store.ask(asked_of())
+    ended = await store.ask(asked_of(now=NOW + 60))
+    assert (ended.id, ended.status, ended.parameters) == (made.id, "expired", {"bytes": 3})
+    fresh = await store.ask(asked_of(now=NOW + 61))
+    assert fresh.id != made.id
+    await store.approve(fresh.id, "berta", None, NOW + 100)
+    assert await store.use(fresh.id, NOW + 160) is None, "an approval lasts as long as the decision might have taken"
+    assert (await store.ask(asked_of(now=NOW + 160))).status == "expired"
+    assert await code_of(store.approve(fresh.id, "berta", None, NOW + 161)) == "conflict"
+
+
+async def test_an_admin_of_the_agents_name_may_approve(staffed: Opened) -> None:
+    made = await staffed.store.holds.ask(replace(asked_of(), agent="anna", requested_by="anna"))
+    assert (await staffed.store.holds.approve(made.id, "anna", None, NOW)).status == "approved"
+    other = await staffed.store.holds.ask(asked_of("c"))
+    assert await code_of(staffed.store.holds.approve(other.id, "nobody", None, NOW)) == "role_required"
+
+
+async def test_an_agent_has_only_so_many(staffed: Opened) -> None:
+    for number in range(MAX_PENDING):
+        await staffed.store.holds.ask(asked_of(str(number)))
+    assert await code_of(staffed.store.holds.ask(asked_of("more"))) == "rate_limited"
+    assert (await staffed.store.holds.ask(asked_of("1"))).status == "pending"

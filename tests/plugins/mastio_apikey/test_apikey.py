@@ -58,7 +58,8 @@ class World:
 
 
 def test_a_key_in_force() -> None:
-    expected = ApiKeyCredential("alice", "key_1", Restriction(("llm.*",), ("stub/*",), ("/v1/*",)), KEY.key_hash)
+    restriction = Restriction(("llm.*",), ("stub/*",), ("/v1/*",))
+    expected = ApiKeyCredential("alice", "key_1", restriction, KEY.key_hash, KEY.created_at)
     for header in (
         (b"authorization", b"Bearer " + SECRET),
         (b"x-api-key", SECRET),

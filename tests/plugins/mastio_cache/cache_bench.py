@@ -10,6 +10,7 @@ from urllib.parse import quote
 from mastio.exchange import (
     Action,
     Allow,
+    Approved,
     Authenticated,
     Authorized,
     Bound,
@@ -132,12 +133,14 @@ def ask(
     message = Message(body, question=Question(context, has_one_answer) if question else None)
     recorded = record(head, principal, Action(route.kind, "Model", target), message)
     hold = Hold(lambda usage: None, granted)
-    return replace(recorded, reserved=Reserved(recorded.inspected, (hold,)))
+    return replace(recorded, reserved=Reserved(recorded.reserved.approved, (hold,)))
 
 
 def record(head: RequestHead, principal: Principal, action: Action, message: Message) -> Recorded:
     read = Read(Authenticated(Received(head), principal, (), 0.0, 1), action, message)
-    return Recorded(Reserved(Inspected(Authorized(read, Allow("test")), message, Allow("test")), ()), 0)
+    return Recorded(
+        Reserved(Approved(Inspected(Authorized(read, Allow("test")), message, Allow("test")), Allow("test")), ()), 0
+    )
 
 
 def header(reply: Reply, name: bytes) -> bytes | None:

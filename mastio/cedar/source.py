@@ -1,0 +1,212 @@
+"""Judges the Cedar source of a policy before it is stored, and again when it is loaded. Pure.
+
+The Cedar library is a recursive program in the worker's own stack: deep nesting or an endless chain of operators ends
+the process, not the parse. Such sources are refused by counting, before the library sees them. After that the source
+goes the way that it will go when it is loaded, to Cedar's JSON form and back, and is held against the schema, so that a
+policy that could never be evaluated, or that speaks of what there is not, is refused with its line and the reason.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import cedarpy
+import orjson
+
+from mastio.cedar.paths import looks_of
+from mastio.cedar.schema import AGENT, OWN_TYPES, Type, write_schema
+
+MAX_CHARACTERS = 64 * 1024
+MAX_DEPTH = 64
+MAX_OPERATORS = 2000
+"""In one policy. Measured: the library's stack ends beyond some 3,000 of the costliest in a row."""
+
+MAX_OWN = 20
+"""Attributes of agents that one source may name besides those that every agent has."""
+
+MAX_HOLD = 7 * 86_400
+
+_TOKEN = re.compile(r'//[^\n\r]*|"(?:\\.|[^"\\])*"|[()\[\]{};]|[|&+*.<>=!-]|\bif\b|\bthen\b|\belse\b', re.DOTALL)
+_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+
+
+class CedarError(ValueError):
+    """Not a policy source that can be loaded. The text is for the admin, and names the line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One policy of a source: its JSON form, and the line at which it begins."""
+
+    policy: dict[str, Any]
+    line: int
+
+    @property
+    def effect(self) -> str:
+        effect: str = self.policy["effect"]
+        return effect
+
+    @property
+    def annotations(self) -> Mapping[str, str]:
+        return {name: value or "" for name, value in (self.policy.get("annotations") or {}).items()}
+
+    @property
+    def hold(self) -> int | None:
+        """Seconds that a human has to decide; None: the policy does not ask for one. Raises `CedarError`."""
+        return parse_hold(self.annotations["hold"]) if "hold" in self.annotations else None
+
+
+def verify_cedar(source: str) -> None:
+    """Raises `CedarError`."""
+    if not read_cedar(source):
+        raise CedarError("The source has no policy in it.")
+
+
+def read_cedar(source: str) -> list[Rule]:
+    """The policies of a source, each valid in the schema. Raises `CedarError`."""
+    if len(source) > MAX_CHARACTERS or "\0" in source:
+        raise CedarError(f"The source is longer than {MAX_CHARACTERS} characters, or has a NUL in it.")
+    _verify_size(source)
+    lines = list(_find_lines(source))
+    try:
+        parsed = orjson.loads(cedarpy.policies_to_json_str(source))
+        cedarpy.PolicySet.from_json_str(orjson.dumps(parsed).decode())
+    except ValueError as error:
+        raise _locate(source, error) from error
+    if parsed["templates"]:
+        raise CedarError("The source has a template, which nothing links.")
+    policies = [policy for _, policy in sorted(parsed["staticPolicies"].items(), key=lambda item: _number(item[0]))]
+    if len(policies) != len(lines):
+        raise CedarError("The source cannot be taken apart into its policies.")
+    rules = [Rule(policy, line) for policy, line in zip(policies, lines, strict=True)]
+    _verify_schema(source, rules)
+    for rule in rules:
+        _verify_annotations(rule)
+    return rules
+
+
+def parse_hold(text: str) -> int:
+    """`90s`, `15m`, `2h` or `1d` as seconds. Raises `CedarError`."""
+    match = re.fullmatch(r"([1-9][0-9]{0,5})([smhd])", text)
+    seconds = int(match[1]) * _SECONDS[match[2]] if match else 0
+    if not 0 < seconds <= MAX_HOLD:
+        raise CedarError('The annotation @hold says how long a human has, such as @hold("15m"); seven days at most.')
+    return seconds
+
+
+def _verify_annotations(rule: Rule) -> None:
+    try:
+        if rule.hold is not None and rule.effect != "forbid":
+            raise CedarError("Only a forbid may have the annotation @hold.")
+    except CedarError as error:
+        raise CedarError(f"Line {rule.line}: {error}") from error
+    for name, text in rule.annotations.items():
+        if len(text) > 500 or not text.isprintable():
+            raise CedarError(f"Line {rule.line}: The annotation @{name} is not one line of 500 characters at most.")
+        if name == "id" and not _ID.fullmatch(text):
+            raise CedarError(f"Line {rule.line}: The annotation @id is 1 to 64 letters, digits and ._-.")
+
+
+def _verify_schema(source: str, rules: list[Rule]) -> None:
+    own = {
+        look.path
+        for rule in rules
+        for look in looks_of(rule.policy)
+        if look.variable == "principal" and look.path and look.path[0] not in AGENT
+    }
+    own = {path for path in own if not any(other[: len(path)] == path for other in own - {path})}
+    if len(own) > MAX_OWN:
+        raise CedarError(f"The source names more than {MAX_OWN} attributes of agents.")
+    types: dict[tuple[str, ...], Type] = dict.fromkeys(sorted(own), OWN_TYPES[0])
+    errors = _validate(source, types)
+    for path in types:
+        if errors:
+            tried = {kind: _validate(source, {**types, path: kind}) for kind in OWN_TYPES}
+            types[path] = min(OWN_TYPES, key=lambda kind: len(tried[kind]))
+            errors = tried[types[path]]
+    if errors:
+        number, _, reason = min(
+            (_number(policy) if policy else 0, "unable to find" in why, why) for policy, why in errors
+        )
+        line = rules[number].line
+        raise CedarError(f"Line {line}: {_say(reason)}")
+
+
+def _validate(source: str, own: Mapping[tuple[str, ...], Type]) -> list[tuple[str, str]]:
+    result = cedarpy.validate_policies(source, _schema(tuple(own.items())))
+    if result.validation_passed:
+        return []
+    return [(error.policy_id, error.error) for error in result.errors] or [("", "not valid in the schema")]
+
+
+@lru_cache(maxsize=64)
+def _schema(own: tuple[tuple[tuple[str, ...], Type], ...]) -> cedarpy.Schema:
+    return cedarpy.Schema.from_str(write_schema(dict(own)))
+
+
+def _say(reason: str) -> str:
+    text = re.sub(r"^for policy `[^`]*`, ", "", reason)
+    return text[:1].upper() + text[1:400].rstrip(".") + "."
+
+
+def _number(policy_id: str) -> int:
+    return int(policy_id.removeprefix("policy"))
+
+
+def _locate(source: str, error: ValueError) -> CedarError:
+    """The first policy that does not parse by itself, and in it the line of what the library names."""
+    for start, text in _statements(source):
+        try:
+            cedarpy.policies_to_json_str(text)
+        except ValueError as reason:
+            named = re.search(r"`([^`]+)`", str(reason))
+            at = text.find(named[1]) if named else -1
+            line = source.count("\n", 0, start + max(at, 0)) + 1
+            return CedarError(f"Line {line}: Not valid Cedar: {_say(str(reason))}")
+    return CedarError(f"Not valid Cedar, or nested too deeply: {_say(str(error))}")
+
+
+def _find_lines(source: str) -> Iterator[int]:
+    for start, _ in _statements(source):
+        yield source.count("\n", 0, start) + 1
+
+
+def _statements(source: str) -> Iterator[tuple[int, str]]:
+    """Each policy with where it begins: what stands before and between two semicolons, without comments around it."""
+    start = 0
+    for match in re.finditer(r'//[^\n\r]*|"(?:\\.|[^"\\])*"|;', source, re.DOTALL):
+        if match.group() == ";":
+            yield _skip_blank(source, start), source[_skip_blank(source, start) : match.end()]
+            start = match.end()
+    rest = _skip_blank(source, start)
+    if source[rest:].strip():
+        yield rest, source[rest:]
+
+
+def _skip_blank(source: str, start: int) -> int:
+    match = re.compile(r"(?:\s+|//[^\n\r]*)*").match(source, start)
+    return match.end() if match else start
+
+
+def _verify_size(source: str) -> None:
+    depth = operators = 0
+    for match in _TOKEN.finditer(source):
+        sign = match.group()
+        if sign in ("(", "[", "{"):
+            depth += 1
+            operators += 1
+        elif sign in (")", "]", "}"):
+            depth -= 1
+        elif sign == ";":
+            operators = 0
+        elif not sign.startswith(('"', "//")):
+            operators += 1
+        if depth > MAX_DEPTH:
+            raise CedarError(f"The source is nested deeper than {MAX_DEPTH} levels.")
+        if operators > MAX_OPERATORS:
+            raise CedarError(f"A policy has more than {MAX_OPERATORS} operators.")

@@ -1,0 +1,99 @@
+"""What policies may look at of a call: worked out when one does, once for all the ways that may carry it out.
+
+The names are those of `mastio.cedar.schema.FACTS`, and `tools.calls`: the names and arguments of calls that are seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from mastio.store.base import ProviderRow
+from mastio.target import parse_base_url, parse_networks
+from mastio_llm.dialects.operation import Asked, Operation
+from mastio_llm.telling import TELL, Told
+
+LOCAL_NAMES = (".local", ".localhost", ".internal", ".lan", ".home.arpa", ".intranet")
+LOCAL_NETWORKS = parse_networks(
+    ("127.0.0.0/8", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "169.254.0.0/16", "::1", "fc00::/7", "fe80::/10")
+)
+"""Those whose packets stay (RFC 1918, 3927, 4193, 4291). What is merely not public is not here: NAT64 leads out."""
+
+
+class Destination(NamedTuple):
+    """Where a provider is. `local`: on this machine or in a network of its own, by its address or its name."""
+
+    host: str
+    local: bool
+
+
+@lru_cache(maxsize=1024)
+def find_destination(base_url: str) -> Destination:
+    target = parse_base_url(base_url)
+    host, address = target.host.rstrip("."), target.address
+    if address is not None:
+        return Destination(
+            host, any(address in network for network in LOCAL_NETWORKS if network.version == address.version)
+        )
+    return Destination(host, "." not in host or host.endswith(LOCAL_NAMES))
+
+
+class CallFacts:
+    """Those of one call, whoever carries it out."""
+
+    __slots__ = ("_document", "_operation", "_told", "asked", "size")
+
+    def __init__(self, operation: Operation, asked: Asked, document: Mapping[str, Any], size: int) -> None:
+        self._operation = operation
+        self._document = document
+        self._told: Told | None = None
+        self.asked = asked
+        self.size = size
+
+    @property
+    def told(self) -> Told:
+        if self._told is None:
+            self._told = TELL[self._operation.dialect, self._operation.kind](self._document)
+        return self._told
+
+
+class Facts(Mapping[str, Any]):
+    """Those of one call by one provider. `call` is None for what nobody has called yet."""
+
+    __slots__ = ("_call", "_provider")
+
+    def __init__(self, provider: ProviderRow, call: CallFacts | None = None) -> None:
+        self._provider = provider
+        self._call = call
+
+    def __getitem__(self, path: str) -> Any:
+        if path in OF_PROVIDER:
+            return OF_PROVIDER[path](self._provider)
+        if self._call is None:
+            raise KeyError(path)
+        return OF_CALL[path](self._call)
+
+    def __iter__(self) -> Iterator[str]:
+        yield from OF_PROVIDER
+        yield from OF_CALL if self._call is not None else ()
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
+
+
+OF_PROVIDER: Mapping[str, Callable[[ProviderRow], Any]] = {
+    "destination.kind": lambda provider: provider.kind,
+    "destination.host": lambda provider: find_destination(provider.base_url).host,
+    "destination.local": lambda provider: find_destination(provider.base_url).local,
+}
+OF_CALL: Mapping[str, Callable[[CallFacts], Any]] = {
+    "request.stream": lambda call: call.asked.form != "whole",
+    "request.bytes": lambda call: call.size,
+    "request.messages": lambda call: call.told.messages,
+    "request.images": lambda call: call.told.images,
+    "request.system": lambda call: call.told.system,
+    "request.max_tokens": lambda call: call.asked.limit,
+    "tools.names": lambda call: call.told.tools,
+    "tools.calls": lambda call: call.told.calls,
+}

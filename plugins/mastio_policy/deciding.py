@@ -1,0 +1,203 @@
+"""What the policies in force say of an action: before its content was looked into, and after. Pure.
+
+Policies are sorted into slices: those that can concern one kind of action on one type of resource by one agent, told
+from their scopes alone. So a decision costs what its slice costs, however many policies concern others, and only what
+the slice looks at is read.
+
+A slice that looks at content decides twice. The *first* time it is what can be said without: policies that forbid
+without a look at content forbid; a policy that would permit depending on content permits for now. The second time, with
+content, it is exactly what Cedar says of all of them. So whoever is refused in any case is refused before content is
+looked into, and nobody is permitted by less than all policies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import cedarpy
+import orjson
+
+from mastio.cedar.schema import CONTENT
+from mastio.exchange import Allow, Decision, Deny, NeedsApproval, Principal
+from mastio_policy.facts import Reading, Subject, readings_of, write_context
+from mastio_policy.rules import Policy, PolicySet, Question, Verdict, add_resource, relax, scope_of_actions
+
+NOT_PERMITTED = "No policy permits this action."
+BROKEN = "A policy that could forbid this action cannot be evaluated."
+
+
+class Stage(NamedTuple):
+    """What is asked at one time. `calm`: the policies without those that a human may overrule, where there are such."""
+
+    policies: PolicySet
+    calm: PolicySet | None
+    readings: tuple[Reading, ...]
+    resources: bool
+    """Whether a policy looks at attributes of the resource."""
+
+
+class Slice:
+    """The policies that can concern some actions. `shadow`: with those that are observed, where there are such."""
+
+    __slots__ = ("first", "shadow", "whole")
+
+    def __init__(self, enforced: Sequence[Policy], observed: Sequence[Policy]) -> None:
+        together = [*enforced, *observed]
+        self.whole = _stage(enforced)
+        self.shadow = _stage(together) if observed else None
+        looks_at_content = any(relax(policy, {CONTENT}) is not None for policy in together)
+        self.first = _first_stage(enforced) if looks_at_content else None
+
+    @property
+    def is_final(self) -> bool:
+        """Whether everything can be said before content is looked into."""
+        return self.first is None
+
+    @property
+    def readings(self) -> tuple[Reading, ...]:
+        """What the final decision depends on, that of the observed policies too."""
+        return self.whole.readings if self.shadow is None else self.shadow.readings
+
+    def decide_first(self, subject: Subject, entities: cedarpy.Entities) -> Decision:
+        """What can be said without content; only where not `is_final`."""
+        assert self.first is not None
+        return _conclude(self.first, subject, entities)
+
+    def decide(self, subject: Subject, entities: cedarpy.Entities) -> Decision:
+        decision = _conclude(self.whole, subject, entities)
+        if self.shadow is None:
+            return decision
+        observed = _conclude(self.shadow, subject, entities)
+        return decision.noting(observed={"effect": observed.effect, "rule": observed.rule})
+
+
+def _stage(policies: Sequence[Policy]) -> Stage:
+    calm = [policy for policy in policies if policy.hold is None]
+    return Stage(
+        PolicySet(policies),
+        PolicySet(calm) if len(calm) < len(policies) else None,
+        readings_of(policies),
+        _looks_at_resource(policies),
+    )
+
+
+def _first_stage(policies: Sequence[Policy]) -> Stage:
+    """What stands for the policies as long as content is unknown: a `permit` without its conditions on content, and of
+    what would forbid depending on content nothing."""
+    relaxed = [(policy, relax(policy, {CONTENT})) for policy in policies]
+    kept = [(p, p.document if r is None else r) for p, r in relaxed if r is None or p.effect == "permit"]
+    calm = [(p, document) for p, document in kept if p.hold is None]
+    readings = tuple(reading for reading in readings_of(policies) if not reading.path.startswith(f"{CONTENT}."))
+    return Stage(
+        PolicySet([p for p, _ in kept], [document for _, document in kept]),
+        PolicySet([p for p, _ in calm], [document for _, document in calm]) if len(calm) < len(kept) else None,
+        readings,
+        _looks_at_resource(policies),
+    )
+
+
+def _looks_at_resource(policies: Iterable[Policy]) -> bool:
+    return any(look.variable == "resource" and look.path for policy in policies for look in policy.looks)
+
+
+def _conclude(stage: Stage, subject: Subject, entities: cedarpy.Entities) -> Decision:
+    action = subject.action
+    context = orjson.dumps(write_context(stage.readings, subject)).decode()
+    question = Question(
+        ("Agent", subject.principal.name), ("Action", action.kind), (action.target_type, action.target), context
+    )
+    if stage.resources:
+        entities = add_resource(entities, action.target_type, action.target)
+    verdict = stage.policies.judge(question, entities)
+    if verdict.allowed:
+        return Allow(verdict.deciding[0].name)
+    if verdict.broken:
+        return Deny(verdict.broken[0].name, BROKEN)
+    final = [policy for policy in verdict.deciding if policy.hold is None]
+    if final:
+        return Deny(final[0].name, say_why(final[0]))
+    if verdict.deciding and stage.calm is not None and stage.calm.judge(question, entities).allowed:
+        return _ask(verdict)
+    return Deny("default", NOT_PERMITTED)
+
+
+def _ask(verdict: Verdict) -> NeedsApproval:
+    """The one that gives the shortest time speaks for all that ask for a human."""
+    policy = min(verdict.deciding, key=lambda policy: policy.hold or 0)
+    return NeedsApproval(policy.name, say_why(policy), policy.hold or 0)
+
+
+def say_why(policy: Policy) -> str:
+    """For the caller: which policy, and what its author has to say."""
+    reason, advice = policy.annotations.get("reason", ""), policy.annotations.get("advice", "")
+    said = f"The policy {policy.name} forbids this action{':' if reason else '.'}"
+    return " ".join(part if part[-1] in ".:!?" else f"{part}." for part in (said, reason, advice) if part)
+
+
+# --- slices ----------------------------------------------------------------------------------------------------------
+
+
+class Rulebook:
+    """The policies in force, and their slices, each made when it is first asked for."""
+
+    def __init__(self, enforced: Sequence[Policy], observed: Sequence[Policy] = ()) -> None:
+        """Raises `RulesError` when they do not form a valid set."""
+        PolicySet([*enforced, *observed])
+        self.enforced = tuple(enforced)
+        self.observed = tuple(observed)
+        named = [scope_of_principal(policy) for policy in (*enforced, *observed)]
+        self._agents = {name for kind, name in named if kind == "Agent"}
+        self._groups = frozenset(name for kind, name in named if kind == "Group")
+        self._slices: dict[tuple[str, str, str | None, frozenset[str]], Slice] = {}
+
+    def find(self, principal: Principal, kind: str, target_type: str) -> Slice:
+        groups = principal.groups & self._groups
+        name = (kind, target_type, principal.name if principal.name in self._agents else None, groups)
+        known = self._slices.get(name)
+        if known is None:
+            if len(self._slices) >= REMEMBER_SLICES:
+                self._slices.clear()
+            known = self._slices[name] = Slice(
+                [policy for policy in self.enforced if concerns(policy, principal, kind, target_type)],
+                [policy for policy in self.observed if concerns(policy, principal, kind, target_type)],
+            )
+        return known
+
+
+REMEMBER_SLICES = 1000
+
+
+def concerns(policy: Policy, principal: Principal, kind: str, target_type: str) -> bool:
+    """Whether the policy's scope leaves it possible that it applies."""
+    document = policy.document
+    actions = scope_of_actions(document["action"])
+    if actions is not None and kind not in actions:
+        return False
+    resource = _type_of(document["resource"])
+    if resource is not None and resource != target_type:
+        return False
+    whose, name = scope_of_principal(policy)
+    if whose == "Agent":
+        return name == principal.name
+    return name in principal.groups if whose == "Group" else whose == ""
+
+
+def scope_of_principal(policy: Policy) -> tuple[str, str]:
+    """`("Agent", name)`, `("Group", name)`, or `("", "")` for all; another type: nobody."""
+    scope = policy.document["principal"]
+    entity = scope.get("entity") or scope.get("in", {}).get("entity")
+    if entity is not None:
+        kind, name = entity["type"], entity["id"]
+        if scope["op"] == "==" and kind != "Agent":
+            return "nobody", name
+        return kind, name
+    return ("", "") if scope["op"] == "All" or scope.get("entity_type") == "Agent" else ("nobody", "")
+
+
+def _type_of(scope: dict[str, object]) -> str | None:
+    """The one type that a scope of resources leaves; None: any."""
+    entity = scope.get("entity")
+    if isinstance(entity, dict):
+        return str(entity["type"])
+    return str(scope["entity_type"]) if "entity_type" in scope else None

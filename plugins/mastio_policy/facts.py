@@ -1,0 +1,206 @@
+"""The facts of a request by their paths, and as much of each as policies can tell apart. Pure.
+
+A fact is read when a policy that is in force looks at it, and not otherwise. What a decision is remembered by is not
+the fact but its *share*: policies that only compare a number with 1000 cannot tell 10 from 20, and those that only ask
+a set for one name cannot tell two sets without it.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from mastio.cedar.schema import DATA_CLASSES, DETECTORS, FACTS
+from mastio.exchange import Action, Principal
+from mastio.inspection import Finding
+from mastio_policy.classes import classes_of
+from mastio_policy.risks import classify
+from mastio_policy.rules import Policy
+
+DAY = 86_400
+
+
+class Subject(NamedTuple):
+    """A request, as far as it is known. `now` is Unix time, asked for only where a policy looks at it."""
+
+    principal: Principal
+    action: Action
+    now: Callable[[], float]
+    findings: tuple[Finding, ...] = ()
+
+
+Read = Callable[[Subject], Any]
+Share = Callable[[Any], Any]
+
+
+class Reading(NamedTuple):
+    """How one fact is read, and what of it a decision is remembered by. None stands for a fact that is not there."""
+
+    path: str
+    read: Read
+    share: Share
+
+
+def readings_of(policies: Iterable[Policy]) -> tuple[Reading, ...]:
+    """Of everything that these policies look at, in the order of the schema."""
+    against: dict[str, set[Any] | None] = {}
+    for policy in policies:
+        for look in policy.looks:
+            if look.variable != "context":
+                continue
+            prefix = ".".join(look.path)
+            for path in FACTS:
+                if not prefix or path == prefix or path.startswith(f"{prefix}."):
+                    known = against.setdefault(path, set())
+                    if look.against is None or path != prefix:
+                        against[path] = None
+                    elif known is not None:
+                        known.update(look.against)
+    return tuple(Reading(path, READ[path], _share(path, against[path])) for path in FACTS if path in against)
+
+
+def _share(path: str, against: Collection[Any] | None) -> Share:
+    if against is None:
+        return frozenset if FACTS[path].type.startswith("Set") else _itself
+    if FACTS[path].type == "Long":
+        points = sorted(against)
+        return lambda value: None if value is None else bisect_left(points, value) + bisect_left(points, value + 1)
+    if FACTS[path].type.startswith("Set"):
+        named = frozenset(against)
+        return named.intersection
+    return _itself
+
+
+def _itself(value: Any) -> Any:
+    return value
+
+
+def write_context(readings: Iterable[Reading], subject: Subject) -> dict[str, Any]:
+    """The context of these facts, as Cedar's JSON takes it."""
+    context: dict[str, Any] = {}
+    for path, read, _ in readings:
+        value = read(subject)
+        if value is None:
+            continue
+        place = context
+        *groups, name = path.split(".")
+        for group in groups:
+            place = place.setdefault(group, {})
+        place[name] = encode(FACTS[path].type, value)
+    return context
+
+
+def encode(kind: str, value: Any) -> Any:
+    if kind == "ipaddr":
+        return {"__extn": {"fn": "ip", "arg": value}}
+    return sorted(value) if kind.startswith("Set") else value
+
+
+# --- how each is read ------------------------------------------------------------------------------------------------
+
+
+def _attribute(path: str, missing: Any) -> Read:
+    return lambda subject: subject.action.attributes.get(path, missing)
+
+
+def _names(subject: Subject) -> Collection[str]:
+    action = subject.action
+    if action.target_type == "Tool":
+        return (action.target.partition("/")[2],)
+    names: Collection[str] = action.attributes.get("tools.names", ())
+    return names
+
+
+def _called(subject: Subject) -> Collection[tuple[str, Any]]:
+    action = subject.action
+    if action.kind == "mcp.call":
+        return ((action.target.partition("/")[2], action.attributes.get("tools.arguments")),)
+    calls: Collection[tuple[str, Any]] = action.attributes.get("tools.calls", ())
+    return calls
+
+
+def _count_tools(subject: Subject) -> int:
+    return len(_names(subject))
+
+
+def _risks(subject: Subject) -> frozenset[str]:
+    if subject.action.kind == "mcp.call":
+        return _called_risks(subject)
+    return frozenset().union(*map(_classify_name, _names(subject)))
+
+
+def _called_risks(subject: Subject) -> frozenset[str]:
+    return frozenset().union(*(classify(name, arguments) for name, arguments in _called(subject)))
+
+
+def _called_names(subject: Subject) -> frozenset[str]:
+    return frozenset(name for name, _ in _called(subject))
+
+
+@lru_cache(maxsize=4096)
+def _classify_name(name: str) -> frozenset[str]:
+    return classify(name)
+
+
+def _host(subject: Subject) -> str:
+    action = subject.action
+    if action.target_type == "Host":
+        return action.target.lower()
+    host: str = action.attributes.get("destination.host", "")
+    return host
+
+
+def _provider(subject: Subject) -> str:
+    action = subject.action
+    if action.target_type in ("Model", "Tool"):
+        return action.target.partition("/")[0]
+    return action.target if action.target_type == "Connection" else ""
+
+
+def _age(subject: Subject) -> int | None:
+    since = subject.principal.credential_since
+    return max(int(subject.now() - since), 0) if since else None
+
+
+def _score(name: str) -> Read:
+    prefix = f"{name}."
+    return lambda subject: max(
+        (found.confidence for found in subject.findings if found.label.startswith(prefix)), default=0
+    )
+
+
+def _count(name: str) -> Read:
+    return lambda subject: sum(found.times for found in subject.findings if name in classes_of(found.label))
+
+
+READ: Mapping[str, Read] = {
+    "request.stream": _attribute("request.stream", False),
+    "request.bytes": _attribute("request.bytes", 0),
+    "request.messages": _attribute("request.messages", 0),
+    "request.images": _attribute("request.images", 0),
+    "request.system": _attribute("request.system", False),
+    "request.max_tokens": _attribute("request.max_tokens", None),
+    "destination.provider": _provider,
+    "destination.kind": _attribute("destination.kind", ""),
+    "destination.host": _host,
+    "destination.local": _attribute("destination.local", False),
+    "tools.count": _count_tools,
+    "tools.names": _names,
+    "tools.risks": _risks,
+    "tools.called": _called_names,
+    "tools.called_risks": _called_risks,
+    "credential.kind": lambda subject: subject.principal.credential.get("type", ""),
+    "credential.age": _age,
+    "time.unix": lambda subject: int(subject.now()),
+    "time.hour": lambda subject: int(subject.now()) % DAY // 3600,
+    "time.weekday": lambda subject: (int(subject.now()) // DAY + 3) % 7 + 1,
+    "network.ip": lambda subject: subject.principal.address or None,
+    "content.labels": lambda subject: {found.label for found in subject.findings},
+    "content.classes": lambda subject: {kind for found in subject.findings for kind in classes_of(found.label)},
+    "content.found": lambda subject: sum(found.times for found in subject.findings),
+    **{f"content.scores.{name}": _score(name) for name in DETECTORS},
+    **{f"content.counts.{name}": _count(name) for name in DATA_CLASSES},
+}
+"""Every fact of the schema: a test holds both to have the same paths."""

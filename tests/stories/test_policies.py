@@ -1,0 +1,220 @@
+"""Policies through the edge: what they look at, what they say, what waits for a human, what never passes."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from mastio.client import Identity
+from world import NGINX, Appliance, Stub, open_appliance, wait_until
+
+POLICIES = "/v1/admin/policies"
+HOLDS = "/v1/admin/holds"
+DELETING = {"type": "function", "function": {"name": "deleteUser", "parameters": {"type": "object"}}}
+
+
+@pytest.fixture(scope="module")
+def opened() -> Iterator[tuple[Appliance, Stub, Identity]]:
+    if NGINX is None:
+        pytest.skip("nginx is not installed")
+    with open_appliance(workers=2, more="[policy]\nhold_wait = 2\n") as (appliance, stub):
+        assert stub is not None
+        yield appliance, stub, appliance.enroll("worker-one")
+
+
+class Scene:
+    """One appliance with policies that are taken away again."""
+
+    def __init__(self, appliance: Appliance, stub: Stub, identity: Identity) -> None:
+        self.appliance, self.stub, self.identity = appliance, stub, identity
+        self.admin = appliance.admin()
+        self.names: list[str] = []
+
+    def put(self, name: str, cedar: str, **more: Any) -> None:
+        made = self.admin.post(POLICIES, json={"name": name, "cedar": cedar, **more})
+        assert made.status_code == 201, made.text
+        self.names.append(name)
+        time.sleep(1.0)  # the other worker has it by then
+
+    def chat(self, text: str = "hello", **more: Any) -> httpx.Response:
+        body = {"model": "stub/demo", "messages": [{"role": "user", "content": text}], **more}
+        with self.appliance.by_certificate(self.identity) as agent:
+            return agent.post("/v1/chat/completions", json=body)
+
+    def entry(self, reply: httpx.Response) -> dict[str, Any]:
+        return self.appliance.entries_of(reply.headers["x-request-id"])[0]
+
+    def pending(self) -> list[dict[str, Any]]:
+        holds: list[dict[str, Any]] = self.admin.get(HOLDS, params={"status": "pending"}).json()["items"]
+        return holds
+
+    def close(self) -> None:
+        for hold in self.pending():
+            self.admin.post(f"{HOLDS}/{hold['id']}/reject", json={})
+        for name in self.names:
+            self.admin.delete(f"{POLICIES}/{name}")
+        time.sleep(1.0)
+        self.admin.close()
+
+
+@pytest.fixture
+def scene(opened: tuple[Appliance, Stub, Identity]) -> Iterator[Scene]:
+    scene = Scene(*opened)
+    yield scene
+    scene.close()
+
+
+def test_what_a_policy_looks_at(scene: Scene) -> None:
+    scene.put(
+        "tools", '@reason("Deleting is for people") forbid(principal, action, resource) when '
+        '{ context.tools.risks.contains("delete") };',
+    )  # fmt: skip
+    scene.put("big", "forbid(principal, action, resource) when { context.request.bytes > 5000 };")
+    scene.put("where", 'forbid(principal, action, resource) when { context.network.ip.isInRange(ip("10.0.0.0/8")) };')
+    assert scene.chat().status_code == 200
+    denied = scene.chat(tools=[DELETING])
+    assert denied.status_code == 403
+    assert "The policy tools forbids this action: Deleting is for people." in denied.json()["error"]["message"]
+    assert scene.entry(denied)["decision"] == {"effect": "deny", "rule": "tools"}
+    assert scene.entry(scene.chat("x" * 6000))["decision"]["rule"] == "big"
+
+
+def test_what_is_observed_is_in_the_entry(scene: Scene) -> None:
+    scene.put("later", "forbid(principal, action, resource) when { context.request.stream };", mode="observe")
+    for stream, effect, rule in ((True, "deny", "later"), (False, "allow", "starter")):
+        reply = scene.chat(stream=stream)
+        assert reply.status_code == 200
+        said = {"effect": "allow", "rule": "starter", "observed": {"effect": effect, "rule": rule}}
+        assert scene.entry(reply)["decision"] == said
+
+
+@pytest.mark.parametrize(
+    ("cedar", "said"),
+    [
+        ("permit(principal, action, resource)\nwhen { context.requst.bytes > 1 };", "line 1: Attribute `requst`"),
+        ("permit(principal,\naction, resource) when { x y };", "line 2: Not valid Cedar"),
+        ('permit(principal, action == Action::"llm.chad", resource);', "Unrecognized action"),
+    ],
+)
+def test_what_is_not_in_the_schema_is_refused_with_its_line(scene: Scene, cedar: str, said: str) -> None:
+    refused = scene.admin.post(POLICIES, json={"name": "wrong", "cedar": cedar})
+    assert (refused.status_code, refused.json()["code"]) == (422, "invalid_body")
+    assert said in refused.json()["detail"]
+
+
+def test_a_half_written_policy_never_passes(scene: Scene) -> None:
+    """As a broken disk or hand would leave it: the last good set stays in force, and the appliance says so."""
+    scene.put("guard", "forbid(principal, action, resource) when { context.request.bytes > 5000 };")
+    database = sqlite3.connect(scene.appliance.data / "db" / "control.sqlite", timeout=30)
+
+    def write(cedar: str) -> None:
+        with database:
+            database.execute("UPDATE revision SET value = value + 1, policies = value + 1")
+            database.execute(
+                "UPDATE policies SET cedar = ?, version = (SELECT value FROM revision) WHERE name = 'guard'", (cedar,)
+            )
+
+    (whole,) = database.execute("SELECT cedar FROM policies WHERE name = 'guard'").fetchone()
+    write(whole[:40])
+    with scene.appliance.client() as stranger:
+        wait_until(lambda: {stranger.get("/readyz").status_code for _ in range(6)} == {503}, 3.0, "no worker is ready")
+        assert "The policy guard is not valid" in stranger.get("/readyz").json()["detail"]
+    assert scene.entry(scene.chat("x" * 6000))["decision"]["rule"] == "guard"
+    assert scene.chat().status_code == 200
+    write(whole)
+    wait_until(scene.appliance.is_ready, 2.0, "it is ready again")
+    events = [entry["kind"] for entry in scene.appliance.entries() if entry["kind"].startswith("policy.")]
+    assert events[-2:] == ["policy.invalid", "policy.valid"]
+    metrics = scene.admin.get("/metrics").text
+    assert "mastio_policies_invalid 0.0" in metrics and "mastio_policies_refused_total" in metrics
+    database.close()
+
+
+def test_a_deleted_policy_permits_nothing_any_more(scene: Scene) -> None:
+    starter = scene.admin.get(f"{POLICIES}/starter").json()
+    scene.admin.delete(f"{POLICIES}/starter")
+    try:
+        wait_until(lambda: {scene.chat().status_code for _ in range(4)} == {403}, 1.5, "every worker denies")
+    finally:
+        assert scene.admin.post(POLICIES, json=starter).status_code == 201
+    wait_until(lambda: {scene.chat().status_code for _ in range(4)} == {200}, 1.5, "every worker permits")
+
+
+HOLD = (
+    '@hold("10m") @reason("Deleting needs a human") forbid(principal, action, resource) when '
+    '{ context.tools.risks.contains("delete") };'
+)
+
+
+def test_a_human_is_asked_and_approves_while_the_agent_waits(scene: Scene) -> None:
+    scene.put("ask", HOLD)
+    before = len(scene.stub.arrivals())
+    replies: list[httpx.Response] = []
+    waiting = threading.Thread(target=lambda: replies.append(scene.chat("top secret", tools=[DELETING])))
+    waiting.start()
+    wait_until(lambda: len(scene.pending()) == 1, 2.0, "the hold is there")
+    (hold,) = scene.pending()
+    assert (hold["agent"], hold["action"]) == ("worker-one", "llm.chat")
+    assert hold["parameters"]["target"] == 'Model::"stub/demo"' and hold["parameters"]["tools"] == ["deleteUser"]
+    assert "top secret" not in json.dumps(hold)
+    assert len(scene.stub.arrivals()) == before
+    approved = scene.admin.post(f"{HOLDS}/{hold['id']}/approve", json={"reason": "she asked me"})
+    assert approved.json() == {"id": hold["id"], "status": "approved", "result": None}
+    waiting.join(10)
+    assert replies[0].status_code == 200
+    said = {"effect": "allow", "rule": "ask", "hold": hold["id"], "approved_by": "first"}
+    assert scene.entry(replies[0])["decision"] == said
+    assert scene.admin.get(f"{HOLDS}/{hold['id']}").json()["status"] == "used"
+
+
+def test_who_is_told_to_come_back_finds_the_same_hold_and_uses_it_once(scene: Scene) -> None:
+    scene.put("ask", HOLD)
+    first = scene.chat("again", tools=[DELETING])
+    (hold,) = scene.pending()
+    assert (first.status_code, first.json()["error"]["code"]) == (403, "hold_pending")
+    assert first.headers["retry-after"] == "10" and hold["id"] in first.json()["error"]["message"]
+    assert scene.entry(first)["decision"] == {"effect": "hold", "rule": "ask", "hold": hold["id"]}
+    scene.admin.post(f"{HOLDS}/{hold['id']}/approve", json={})
+    other = scene.chat("another", tools=[DELETING])
+    assert other.json()["error"]["code"] == "hold_pending", "an approval is of the very request"
+    with scene.appliance.by_certificate(scene.identity) as agent:
+        body = {"model": "stub/demo", "messages": [{"role": "user", "content": "again"}], "tools": [DELETING]}
+        results: list[int] = []
+        threads = [
+            threading.Thread(target=lambda: results.append(agent.post("/v1/chat/completions", json=body).status_code))
+            for _ in range(6)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(20)
+    assert sorted(results) == [200, 403, 403, 403, 403, 403]
+
+
+def test_who_is_refused_stays_refused(scene: Scene) -> None:
+    scene.put("ask", HOLD)
+    scene.chat("no", tools=[DELETING])
+    (hold,) = scene.pending()
+    rejected = scene.admin.post(f"{HOLDS}/{hold['id']}/reject", json={"reason": "no"})
+    assert rejected.json()["status"] == "rejected"
+    again = scene.chat("no", tools=[DELETING])
+    assert (again.status_code, again.json()["error"]["code"]) == (403, "hold_rejected")
+    assert again.elapsed.total_seconds() < 1
+
+
+def test_approvals_are_recorded_without_content(scene: Scene) -> None:
+    scene.put("ask", HOLD)
+    scene.chat("canary-81723", tools=[DELETING])
+    (hold,) = scene.pending()
+    scene.admin.post(f"{HOLDS}/{hold['id']}/approve", json={"reason": "fine"})
+    log = json.dumps(scene.appliance.entries())
+    assert "canary-81723" not in log
+    outcome = [e for e in scene.appliance.entries() if e["phase"] == "outcome" and e["kind"] == "admin.holds"][-1]
+    assert outcome["response"]["approved_by"] == "first" and outcome["response"]["requested_by"] == "worker-one"
