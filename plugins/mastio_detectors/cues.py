@@ -25,7 +25,7 @@ CUES = {
         "jailbreaks, jailbreaking, malicious, phishing, scam*, fraudster*, exploit*, vulnerab*, cve*, adversar*, "
         "owasp, threat model*, social engineer*, impersonat*, red team*, penetration test*, pentest*, defen*, "
         "detect*, mitigat*, protect*, guard against, spam, hacker*, angriff*, angreifer*, betrug*, attaque*, "
-        "pirate*, ataque*, atacante*, attacc*, aanval*, atak*, атак*, мошенник*, злоумышленник*, 攻击, 攻撃, هجوم, "
+        "ataque*, atacante*, attacc*, aanval*, atak*, атак*, мошенник*, злоумышленник*, 攻击, 攻撃, هجوم, "
         "saldiri*, injection, iniezione, inyeccion, injecao, injectie, hameconnage, arnaque*, estafa*, truffa*, "
         "golpe*"
     ),
@@ -57,7 +57,11 @@ CUES = {
         "discriminazione, vietato, pregiudiz*, discriminacao, proibid*, preconceito*, discriminatie, verboden, "
         "dyskryminac*, zabronion*, дискриминац*, запрещ*, 歧视, 禁止, 差別, تمييز, ayrimcilik*, survey, "
         "statistic*, historically, history, historical, century, census, percent, bias, biased, fair, fairness, "
-        "audit"
+        "audit, illegal, legal, lawful, regardless, equally, fairly, allowed to"
+    ),
+    "yours": (
+        "your, dein*, ihre*, ihren, tes, ton, ta, vos, votre, tus, tu, sus, tuoi, tue, tuo, tua, vostri, seus, "
+        "suas, seu, sua, teus, tuas, je, jouw, uw, swoj*, twoj*, сво*, тво*, ваш*"
     ),
 }
 """Concepts, as in `words`, but of every language at once."""

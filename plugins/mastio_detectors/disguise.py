@@ -26,7 +26,7 @@ TRIGGERS = {"disguised": ", ".join([word.translate(ROT13) for word in _TELLTALE]
 """A concept of the words: it is in a text that should be read shifted, or backwards."""
 
 _LEET = str.maketrans("013457@$!|", "oieastasil")
-_LEET_WORD = re.compile(r"[a-z]+[013457@$!|]+[a-z013457@$!|]*|[013457@$!|]+[a-z][a-z013457@$!|]{2,}", re.IGNORECASE)
+_LEET_WORD = re.compile(r"[a-z]+[013457@$!|]+[a-z013457@$!|]*|[013457@$!|]+[a-z][a-z013457@$!|]+", re.IGNORECASE)
 _SPELLED = re.compile(r"(?<![^\W_])(?:[^\W\d_][ .\-_*|/+~]{1,2}){5,}[^\W\d_](?![^\W_])")
 _SPELLED_WIDE = re.compile(r"(?<![^\W_])(?:[^\W\d_][ .\-_*|/+~]{1,2}){2,}[^\W\d_](?![^\W_])")
 _JOINTS = re.compile(
@@ -68,11 +68,11 @@ def readings(folded: str, disguise: Disguise) -> Iterator[View]:
         yield _whole(folded.translate(ROT13), "rot13", folded)
         yield _whole(folded[::-1], "reversed", folded)
     if disguise.leet and len(_LEET_WORD.findall(folded)) >= 2:
-        yield _whole(_LEET_WORD.sub(lambda match: match[0].translate(_LEET), folded), "leet", folded)
+        yield _whole(folded.translate(_LEET), "leet", folded)
     if disguise.spelled:
         joined = _SPELLED.sub(lambda match: _join(match[0]), _SPELLED_WIDE.sub(lambda match: _join(match[0]), folded))
         if joined != folded:
-            yield _whole(joined, "spelled", folded)
+            yield _whole(re.sub(" {2,}", " ", joined), "spelled", folded)
 
 
 def _join(spelled: str) -> str:

@@ -15,7 +15,7 @@ from mastio.decoding import View, decoded, fold
 from mastio_detectors.cues import CUES
 from mastio_detectors.disguise import HINTS, TRIGGERS, Disguise, has_tags, readings
 from mastio_detectors.lexicon import Hits, Words, compile_patterns, prepare, scan, spread
-from mastio_detectors.scoring import FACTORS, Compiled, Cues, Match, find, score, temper
+from mastio_detectors.scoring import BESIDE, FACTORS, Compiled, Cues, Match, find, score, taken_back, temper
 from mastio_detectors.signals import CLASSES, SHAPES, SIGNALS
 from mastio_detectors.signals.signal import Signal
 from mastio_detectors.words import ANYWHERE, LANGUAGES, WIDE
@@ -124,9 +124,14 @@ class Engine:
             if signal.carriers is not None and carrier not in signal.carriers:
                 continue
             factor = FACTORS[signal.kind].get(carrier, 1.0)
+            others = () if signal.unless is None else places.get(signal.unless, ())
             for start, end in find(signal, places, wide):
+                if others and taken_back(others, start, end):
+                    continue
                 if cues is None:
                     cues = self._read_cues(plain)
+                if signal.cue is not None and not cues.between(signal.cue, start - BESIDE, end + BESIDE):
+                    continue
                 key = (signal.kind, start, end)
                 worth = worths.get(key)
                 if worth is None:
@@ -141,6 +146,8 @@ class Engine:
         wanted = 0
         for signal in candidates:
             wanted |= signal.need
+            if signal.unless is not None:
+                wanted |= 1 << signal.unless
         places: dict[int, list[tuple[int, int]]] = {}
         wide: dict[int, bool] = {}
         for number, start, end in hits:
@@ -205,7 +212,7 @@ def _compile(number: int, signal: Signal, names: Mapping[str, int]) -> Compiled:
     need = sum(1 << concept for concept in set(concepts))
     return Compiled(
         number, signal.category, signal.kind, signal.weight, concepts[0], tuple(concepts[1:]), need, signal.reach,
-        signal.ordered, signal.carriers,
+        signal.ordered, signal.carriers, None if signal.unless is None else names[signal.unless], signal.cue,
     )  # fmt: skip
 
 

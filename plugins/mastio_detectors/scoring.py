@@ -43,6 +43,17 @@ class Compiled(NamedTuple):
     reach: int
     ordered: bool
     carriers: frozenset[str] | None
+    unless: int | None
+    cue: str | None
+
+
+BESIDE = 24
+"""Bytes. What stands as near as this to a match stands beside it."""
+
+
+def taken_back(places: Places, start: int, end: int) -> bool:
+    """Whether one of `places` is in or beside `[start, end)`."""
+    return any(low < end + BESIDE and high > start - BESIDE for low, high in places)
 
 
 def find(signal: Compiled, places: Mapping[int, Places], wide: Mapping[int, bool]) -> list[tuple[int, int]]:
@@ -107,9 +118,11 @@ def temper(kind: str, data: bytes, start: int, end: int, cues: Cues) -> float:
     clause = before
     for match in _BREAK.finditer(data, before, start):
         clause = match.end()
-    if kind not in ("threat", "confidential", "bias") and cues.between("negate", clause - 1, start):
+    if kind not in ("threat", "bias") and cues.between("negate", clause - 1, start):
         worth *= 0.3
-    elif kind in ("threat", "bias") and cues.between("negate", clause - 1, end):
+    elif (kind == "bias" and cues.between("negate", max(clause, start - 14) - 1, start)) or (
+        kind == "threat" and cues.between("negate", start - 6, end) and b" if " not in data[max(0, start - 40) : end]
+    ):
         worth *= 0.35
     near_low, near_high = start - 200, end + 160
     about = (
@@ -125,8 +138,12 @@ def temper(kind: str, data: bytes, start: int, end: int, cues: Cues) -> float:
             worth *= 0.8
         elif kind != "confidential" and cues.between("attack", near_low, near_high) and about > 1:
             worth *= 0.5
+        elif kind == "confidential" and cues.between("teach", near_low, near_high):
+            worth *= 0.55
         elif kind == "threat" and about > 1:
             worth *= 0.7
+        elif kind == "identity" and cues.between("teach", near_low, near_high):
+            worth *= 0.75
     if kind == "threat" and cues.between("fiction", start - 400, end + 300):
         worth *= 0.4
     if kind == "bias" and cues.between("policy", start - 200, end + 200):
@@ -139,15 +156,17 @@ def is_quoted(data: bytes, start: int, end: int) -> bool:
     low, high = max(0, start - 300), end + 300
     for mark in (b'"', b"`", b"'"):
         odd = data.count(mark, low, start + 1) % 2
-        if odd and data.find(mark, end - 1, high) >= 0 and (mark != b"'" or _opens(data, low, start)):
+        if odd and data.find(mark, end - 1, high) >= 0 and _opens(data, data.rfind(mark, low, start + 1)):
             return True
     return False
 
 
-def _opens(data: bytes, low: int, start: int) -> bool:
-    """An apostrophe that opens a quotation has no letter before it."""
-    at = data.rfind(b"'", low, start + 1)
-    return at > 0 and not chr(data[at - 1]).isalnum()
+def _opens(data: bytes, at: int) -> bool:
+    """A mark that opens a quotation: no letter stands before it, and it is none that JSON or code need."""
+    if data[at - 1 : at].isalnum():
+        return False
+    before = data[max(0, at - 3) : at].rstrip()
+    return not before.endswith((b"{", b"[", b",", b"=", b"(", b'":', b"':"))
 
 
 # --- adding up -----------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ SIGNALS = (
     Signal("bias.hate", 62, "hatekind spread", 45),
     Signal("bias.hate", 40, "hatekind group", 60),
     Signal("bias.hate", 30, "hatekind spread group", 80),
-    Signal("bias.discrimination", 66, "exclude group decision", 90),
+    Signal("bias.discrimination", 66, "exclude group decision", 90, unless="goodlens"),
     Signal("bias.discrimination", 45, "exclude group", 40),
     Signal("bias.stereotype", 35, "derog spread", 60),
 )

@@ -4,11 +4,15 @@ from mastio_detectors.signals.signal import Signal
 
 SIGNALS = (
     Signal("identity.authority", 45, "authority iam demand", 120),
-    Signal("identity.authority", 68, "authority iam demand sensitive", 130),
+    Signal("identity.authority", 30, "authority iam demand sensitive", 130),
+    Signal("identity.authority", 68, "iam authority demand sensitive", 110, ordered=True),
+    Signal("identity.authority", 66, "iam authority sensitive demand", 110, ordered=True),
     Signal("identity.authority", 66, "authority iam disable", 120),
     Signal("identity.authority", 66, "authority iam override", 110),
     Signal("identity.authority", 62, "authority iam ownrules", 120),
-    Signal("identity.authority", 62, "authority iam sysprompt", 110),
+    Signal("identity.authority", 62, "authority iam ownprompt", 110),
+    Signal("identity.authority", 66, "iamhere demand sensitive", 100),
+    Signal("identity.authority", 45, "iamhere demand", 70),
     Signal("identity.bypass", 62, "noverify authority", 130),
     Signal("identity.bypass", 64, "noverify demand sensitive", 120),
     Signal("identity.bypass", 40, "noverify demand", 90),

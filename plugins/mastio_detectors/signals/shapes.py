@@ -60,16 +60,18 @@ SHAPES = {
     "codepost": (
         r"(requests\.(post|get|put)|fetch|axios\.(post|get)|urllib\.request|urlopen|xmlhttprequest|sendbeacon"
         r"|http\.client|got\.post|net\.http|file_get_contents)[^\n]{0,120}(os\.environ|process\.env|document\.cookie"
-        r"|localstorage|open\(|read\(\)|getenv|password|secret|token|credential|\.ssh|history|messages)"
+        r"|localstorage|open\(|read\(\)|getenv|password|secret|credential|\.ssh|id_rsa)"
     ),
     "sensitivefile": (
         r"/etc/(passwd|shadow)|~/\.(ssh|aws|netrc|npmrc|docker)|\bid_(rsa|ed25519|ecdsa)\b|\.env\b|\.aws/credentials"
         r"|\.git-credentials|\.kube/config|wp-config\.php|\bsam hive\b|login\.keychain|\.pgpass"
     ),
     "mark": (
+        r"classification ?: ?(restricted|confidential|secret|internal)|"
         r"(^|\n|\[|\(|\*|#|=|-|/|: ?)[ *]{0,4}(strictly |company |highly |top |most )?(confidential|secret"
         r"|internal use only|internal only|restricted|proprietary|vertraulich|confidentiel|confidencial|riservato"
         r"|vertrouwelijk|poufne|конфиденциально|confidenziale)[ *]{0,4}(\n|$|\]|\)|\*|=|#|- |/|:|\.\n|//| - )"
     ),
+    "imagehost": r"shields\.io|badge|codecov|travis-ci|/avatar|gravatar|githubusercontent|\.svg\?",
     "pem": r"-----begin [a-z0-9 ]{0,20}private key-----",
 }

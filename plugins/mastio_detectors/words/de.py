@@ -77,20 +77,12 @@ WORDS = {
         "hypothetisch, fiktiv*, meine oma, meine verstorbene, für meinen roman, rollenspiel, "
         "gute-nacht-geschichte, rein theoretisch, gedankenexperiment"
     ),
-    "persona": "entwicklermodus, gottmodus, jailbreak-modus, dan-modus, debugmodus, wartungsmodus, böse ki",
+    "persona": "gottmodus, jailbreak-modus, dan-modus, böse ki",
     "modeon": "aktivier*, wechsle, schalte, gehe in, du bist jetzt, jetzt im, starte",
     "reveal": (
         "zeig*, verrat*, gib, nenne, nenn mir, drucke, wiederhole, schreib*, offenbar*, lies, liste, kopier*, "
         "wie lautet, wie lauten, was steht, was sind, ausgeben, teile mir, übersetze, zitiere, enthülle, "
         "preisgeben, fasse zusammen, sag mir"
-    ),
-    "sysprompt": (
-        "systemprompt*, system-prompt*, system prompt*, systemnachricht*, systemanweisung*, versteckte anweisung*, "
-        "versteckten anweisung*, geheime anweisung*, geheimen anweisung*, interne anweisung*, internen anweisung*, "
-        "deine anweisungen, deine regeln, deine richtlinien, ursprüngliche anweisung*, ursprünglichen anweisung*, "
-        "initialen prompt, text oben, text über, alles über dieser, deine instruktionen, "
-        "ursprünglichen instruktionen, anfangsanweisung*, deine konfiguration, geheimen vorgaben, "
-        "internen vorgaben, ersten nachricht, versteckten regeln"
     ),
     "verbatim": (
         "wortwörtlich, wort für wort, vollständig, wörtlich, exakt, im wortlaut, genau, komplett*, codeblock, "
@@ -197,4 +189,13 @@ WORDS = {
         "rassistisch*, sexistisch*, antisemitisch*, fremdenfeindlich*, hetz*, homophob*, holocaust-leugnung, "
         "behindertenfeindlich*, islamfeindlich*, volksverhetzend*, judenwitz*, türkenwitz*, blondinenwitz*"
     ),
+    "ownprompt": (
+        "systemprompt*, system-prompt*, system prompt*, systemnachricht*, systemanweisung*, versteckte anweisung*, "
+        "versteckten anweisung*, geheime anweisung*, geheimen anweisung*, interne anweisung*, internen anweisung*, "
+        "deine anweisungen, deine regeln, deine richtlinien, ursprüngliche anweisung*, ursprünglichen anweisung*, "
+        "initialen prompt, deine instruktionen, ursprünglichen instruktionen, anfangsanweisung*, "
+        "deine konfiguration, geheimen vorgaben, internen vorgaben, ersten nachricht, versteckten regeln"
+    ),
+    "textabove": "text oben, text über, alles über dieser",
+    "mode": "entwicklermodus, debugmodus, wartungsmodus",
 }

@@ -2,20 +2,19 @@
 
 WORDS = {
     "override": (
-        "ignore, ignoring, disregard, disregarding, forget, override, overrule, supersede*, discard, neglect, "
-        "abandon, set aside, put aside, pay no attention to, pay no mind to, do not follow, don't follow, "
-        "dont follow, stop following, do not obey, don't obey, stop obeying, throw away, throw out, "
-        "cease following, drop, erase, wipe, delete, cancel, nullify, void, dismiss, look past, leave behind, "
-        "let go of, skip, no longer apply, no longer valid, are void, are cancelled, is cancelled, are revoked, "
-        "no longer follow, stop adhering, unlearn, overwrite, takes precedence over, take precedence over, "
-        "in place of, scrap, tune out"
+        "ignore, disregard, forget, override, overrule, supersede*, discard, neglect, abandon, set aside, "
+        "put aside, pay no attention to, pay no mind to, do not follow, don't follow, dont follow, stop following, "
+        "do not obey, don't obey, stop obeying, throw away, throw out, cease following, nullify, look past, "
+        "leave behind, let go of, no longer apply, no longer valid, are void, are cancelled, is cancelled, "
+        "are revoked, no longer follow, stop adhering, unlearn, overwrite, takes precedence over, "
+        "take precedence over, in place of, scrap, tune out, wipe away, ignore and forget, start ignoring"
     ),
     "previous": (
         "previous, previously, prior, earlier, above, preceding, foregoing, former, original, initial, existing, "
-        "past, aforementioned, before this, came before, up to now, until now, so far, given to you, gave you, "
-        "told you, were given, been given, you have received, you received, you were told, you've been told, "
-        "been told, from the system, at the start, at the beginning, first, old, all of the, all your, "
-        "any of your, every one of your, before this line, before this point, before this message"
+        "aforementioned, before this, came before, up to now, until now, so far, given to you, gave you, told you, "
+        "were given, been given, you have received, you received, you were told, you've been told, been told, "
+        "from the system, at the start, at the beginning, all your, any of your, every one of your, "
+        "before this line, before this point, before this message"
     ),
     "instructions": (
         "instruction, instructions, instruct*, directive, directives, guideline, guidelines, rule, rules, prompt, "
@@ -50,16 +49,15 @@ WORDS = {
     "assistant": (
         "ai assistant, ai assistants, ai model, ai models, ai agent, ai agents, ai system, ai systems, "
         "language model, language models, llm, llms, chatbot, chatbots, assistant, assistants, automated agent, "
-        "copilot, large language model, any ai, an ai, the ai, the model, bots, the bot, summarizer, summariser, "
-        "reading this page, processing this document, reading this document, processing this page, "
-        "reading this text, processing this email, summarizing this, summarising this, parsing this, "
-        "processing this text, reading this email, processing this, if you are an ai, agents reading, crawler"
+        "copilot, large language model, any ai, an ai, the ai, the bot, summarizer, summariser, reading this page, "
+        "processing this document, reading this document, processing this page, reading this text, "
+        "processing this email, summarizing this, summarising this, parsing this, processing this text, "
+        "reading this email, processing this, if you are an ai, agents reading"
     ),
     "address": (
-        "note to, attention, instructions for, instruction for, message to, message for, to any, to all, "
-        "important, dear, hey, directive for, notice to, notice for, notes for, if you are, when you read this, "
-        "when reading this, when summarizing, when summarising, when processing, before answering, "
-        "before you answer, before responding, before continuing, for the, command to"
+        "note to, instructions for, instruction for, message to, message for, to any, to all, directive for, "
+        "notice to, notice for, notes for, if you are, when you read this, when reading this, when summarizing, "
+        "when summarising, when processing, before you answer, command to"
     ),
     "must": (
         "must, you should, should, shall, need to, needs to, have to, has to, required to, is required, "
@@ -76,9 +74,8 @@ WORDS = {
         "sql, command line, curl, wget, rm rf, drop table, python tool"
     ),
     "say": (
-        "say, reply with, respond with, output, answer with, print, write, tell the user, recommend, "
-        "give a positive review, rate this, rank this, rate, conclude, state that, include the phrase, approve, "
-        "accept"
+        "reply with, respond with, output, answer with, tell the user, recommend, give a positive review, "
+        "rate this, rank this, rate, state that, include the phrase, approve, must say, should say, always say"
     ),
     "only": (
         "only, exactly, nothing else, and nothing else, just the word, always, highest, best, positive, excellent, "
@@ -118,11 +115,9 @@ WORDS = {
         "rules don't apply, no principles"
     ),
     "persona": (
-        "dan, dan mode, developer mode, dev mode, god mode, jailbreak mode, debug mode, unrestricted mode, "
-        "evil mode, evil ai, evil twin, evilbot, stan mode, dude mode, aim mode, sudo mode, chaos mode, "
-        "do anything now, evil confidant, opposite mode, maintenance mode, unsafe mode, free mode, "
-        "uncensored mode, unfiltered ai, uncensored ai, unrestricted ai, shadow mode, rogue ai, test mode, "
-        "root mode, diagnostic mode"
+        "dan, dan mode, god mode, jailbreak mode, unrestricted mode, evil mode, evil ai, evil twin, evilbot, "
+        "stan mode, dude mode, aim mode, chaos mode, do anything now, evil confidant, opposite mode, "
+        "uncensored mode, unfiltered ai, uncensored ai, unrestricted ai, rogue ai"
     ),
     "modeon": (
         "enable, enabled, activate, activated, enter, entering, switch to, switch into, is now on, unlock, "
@@ -136,13 +131,8 @@ WORDS = {
         "waive, leave out, without your, without any of your, put away, kill"
     ),
     "safety": (
-        "safety filter, safety filters, safety, safeguards, safeguard, guardrail, guardrails, content filter, "
-        "content filters, filters, content policy, content policies, usage policy, usage policies, "
-        "ethical guidelines, ethics, ethical, moral, morals, morality, censorship, moderation, alignment, "
-        "safety guidelines, safety rules, safety training, safety measures, safety protocols, your limits, "
-        "your restrictions, your limitations, your rules, your guidelines, openai policies, openai's policies, "
-        "your policies, protections, ethical constraints, ethical limits, content restrictions, your filter, "
-        "moral code, moral compass, your programming, your conscience"
+        "safety, safeguards, safeguard, content filter, content filters, filters, ethics, ethical, moral, morals, "
+        "morality, censorship, moderation, alignment, safety rules, safety measures, protections, moral code"
     ),
     "norefuse": (
         "never refuse, cannot refuse, can't refuse, must not refuse, do not refuse, don't refuse, never say no, "
@@ -183,21 +173,13 @@ WORDS = {
         "reveal, show, print, output, repeat, display, tell me, give me, leak, disclose, share, dump, recite, "
         "copy, expose, return, write out, write down, list, echo, paste, what is, what are, what were, what's, "
         "quote, provide, translate, summarize, summarise, encode, spell out, read out, read back, send me, "
-        "reproduce, hand over, type out, state, let me see, i want to see, convert, restate, regurgitate, "
-        "what does, uncover, spit out"
+        "reproduce, hand over, type out, state, let me see, i want to see, convert, restate, regurgitate, uncover, "
+        "spit out"
     ),
     "sysprompt": (
-        "system prompt, system prompts, initial prompt, hidden prompt, hidden instructions, system message, "
-        "developer message, initial instructions, original instructions, secret instructions, "
-        "internal instructions, internal prompt, base prompt, base instructions, pre-prompt, preprompt, "
-        "prompt above, text above, words above, everything above, instructions above, message above, lines above, "
-        "starting prompt, your instructions, your prompt, instructions you were given, instructions you received, "
-        "instructions given to you, your configuration, your guidelines, your directives, system instructions, "
-        "developer instructions, hidden rules, secret rules, internal rules, your rules, initialization prompt, "
-        "internal guidelines, context above, first message, starting instructions, confidential instructions, "
-        "custom instructions, prompt you were given, instructions that came before, first lines of your, "
-        "everything before this, your system text, instructions you got, hidden system, setup prompt, "
-        "what you were told"
+        "system prompt, system prompts, system message, developer message, pre-prompt, preprompt, "
+        "system instructions, developer instructions, internal rules, internal guidelines, custom instructions, "
+        "setup prompt"
     ),
     "verbatim": (
         "verbatim, word for word, word-for-word, exactly as, in full, in its entirety, code block, "
@@ -262,7 +244,8 @@ WORDS = {
         "incident response, government agent, your operator, account owner, board member, your owner, "
         "internal audit, devops, site reliability, agent controller, planner agent, coordinator agent, "
         "coordinator, agent zero, main agent, parent agent, ops team, bank manager, your supervisor, "
-        "vendor support, data protection officer, chief of staff, company president, managing director"
+        "vendor support, data protection officer, chief of staff, company president, managing director, developer, "
+        "anthropic engineer, openai engineer, engineer, compliance"
     ),
     "demand": (
         "grant me, grant, give me access, give me, unlock, override, bypass, authorize, authorise, disable, skip, "
@@ -305,15 +288,8 @@ WORDS = {
         "tomorrow i, ima, ready to, somebody should, my people will, my friends will"
     ),
     "violence": (
-        "kill, kill you, murder, shoot, stab, hurt, beat up, beat you, burn down, blow up, bomb, slaughter, "
-        "strangle, poison, kidnap, behead, execute you, break your legs, break your bones, break your neck, "
-        "slit your throat, cut you, smash your, destroy you, attack you, rape, torture, end your life, "
-        "put a bullet, run you over, set fire to, set your house on fire, burn your, choke, gut you, "
-        "hunt you down, hunt them down, massacre, shoot up, make you suffer, make you bleed, bury you, finish you, "
-        "beat him, beat her, acid, break his, break her, smash his, smash her, put you in the hospital, "
-        "put you in the ground, strangle him, strangle her, beat them, hurt them, bash, skin you, crush your, "
-        "drown you, drown him, drown her, firebomb, kill him, kill her, kill them, stab him, stab her, shoot him, "
-        "shoot her, shoot them"
+        "kill, murder, shoot, stab, hurt, beat up, burn down, blow up, bomb, slaughter, strangle, poison, kidnap, "
+        "behead, rape, torture, set fire to, choke, massacre, shoot up, acid, bash, firebomb"
     ),
     "target": (
         "you, your family, your children, your kids, your wife, your husband, your house, your home, your office, "
@@ -327,18 +303,14 @@ WORDS = {
     "menace": (
         "you will regret, you'll regret, you are dead, you're dead, youre dead, dead man, dead woman, "
         "i know where you live, we know where you live, watch your back, you will pay for, you'll pay for this, "
-        "say goodbye to, last warning, final warning, sleep with one eye open, your days are numbered, "
-        "you won't see tomorrow, you will not see tomorrow, you have been warned, better watch out, "
-        "coming for you, nobody will find you, no one will find you, nobody will find your body, "
-        "nobody would find, accidents happen, would be a shame if, shame if something happened, be a pity if, "
-        "something happens to, you will suffer, rest in peace soon, know where your kids, "
-        "know where your children, know your address, know what car you drive, won't walk again, never walk again, "
-        "wish you were never born, wish you had never, you can't hide, you cannot hide, nowhere to hide, "
-        "i have a gun, i have a knife, i have got a gun, blood on your hands, you will bleed, make you pay, "
-        "count your days, you're going to die, you are going to die, you deserve to die, i hope you die, "
-        "going to regret, which school your, we will find you, i will find you, dig your grave, bring my gun, "
-        "bring a gun, check under your car, brakes fail, not leave here alive, not wake up, end up in a ditch, "
-        "end up in hospital, end up dead"
+        "say goodbye to, sleep with one eye open, your days are numbered, you won't see tomorrow, "
+        "you will not see tomorrow, nobody will find you, no one will find you, nobody will find your body, "
+        "shame if something happened, rest in peace soon, know where your kids, know where your children, "
+        "know what car you drive, wish you were never born, wish you had never, i have a gun, i have a knife, "
+        "i have got a gun, you will bleed, make you pay, count your days, you're going to die, "
+        "you are going to die, you deserve to die, i hope you die, which school your, dig your grave, "
+        "bring my gun, bring a gun, check under your car, brakes fail, not leave here alive, end up in a ditch, "
+        "end up dead, be a shame if something happened, a pity if something happened"
     ),
     "extort": (
         "pay me, pay us, pay the ransom, ransom, bitcoin, monero, btc, send the money, or else, "
@@ -367,14 +339,15 @@ WORDS = {
         "strictly confidential, company confidential, confidential and proprietary, proprietary and confidential, "
         "internal use only, for internal use, internal only, not for distribution, do not distribute, "
         "do not forward outside, not for external, not for public release, restricted distribution, under nda, "
-        "covered by nda, covered by the nda, top secret, trade secret, eyes only, attorney-client privileged, "
-        "privileged and confidential, commercially sensitive, need to know basis, need-to-know, "
-        "classification confidential, classification restricted, classification internal, classification secret, "
-        "classified secret, noforn, company private, tlp red, tlp amber, under embargo, embargoed until, "
-        "confidential draft, do not share outside, not to leave the company, do not circulate, board eyes, "
-        "confidential do not, internal memo, draft internal, not for onward, strictly private, not to be shared, "
-        "marked confidential, sensitivity confidential, keep inside the company, hr confidential, company secret, "
-        "business secret, do not copy or, for authorized recipients, for named recipients"
+        "covered by nda, covered by the nda, top secret, eyes only, attorney-client privileged, "
+        "privileged and confidential, commercially sensitive, need-to-know, classification confidential, "
+        "classification restricted, classification internal, classification secret, classified secret, noforn, "
+        "company private, tlp red, tlp amber, under embargo, embargoed until, confidential draft, "
+        "do not share outside, not to leave the company, do not circulate, board eyes, confidential do not, "
+        "draft internal, not for onward, strictly private, not to be shared, marked confidential, "
+        "sensitivity confidential, keep inside the company, hr confidential, company secret, business secret, "
+        "do not copy or, for authorized recipients, for named recipients, contains trade secrets, "
+        "contains trade secret, contains confidential, contains proprietary"
     ),
     "secretthing": (
         "proprietary algorithm, secret formula, secret recipe, source code, private repository, trade secret, "
@@ -446,7 +419,8 @@ WORDS = {
         "higher interest, higher rates, less likely to, leave out, fire all, lay off, stricter, mark down, "
         "bin any, bin every, bin the, discard applications, discard resumes, discard cvs, longer waiting, "
         "push down, ignore cvs, ignore applications, subtract points, deduct points, deduct, hire only, throw out, "
-        "shortlist only, screen for"
+        "shortlist only, screen for, score candidates, score applicants, rank candidates, rank applicants, "
+        "rate candidates, rate applicants"
     ),
     "decision": (
         "candidates, candidate, applicants, applicant, applications, application, resumes, cvs, hiring, hire, "
@@ -468,5 +442,80 @@ WORDS = {
         "makes fun of, demeaning, degrading, ridiculing, insulting, stereotypes about, stereotypical, why are all, "
         "humiliates"
     ),
-    "goodlens": "hateful content, condemn, against racism, why it is wrong",
+    "goodlens": "regardless, fairly, equal, without regard, irrespective",
+    "textabove": (
+        "prompt above, text above, words above, everything above, instructions above, message above, lines above, "
+        "context above, first message, everything before this, instructions that came before, above this line, "
+        "text before this, words before this, preceding text, what is written above"
+    ),
+    "ownprompt": (
+        "initial prompt, hidden prompt, hidden instructions, initial instructions, original instructions, "
+        "secret instructions, internal instructions, internal prompt, base prompt, base instructions, "
+        "starting prompt, your instructions, your prompt, instructions you were given, instructions you received, "
+        "instructions given to you, your configuration, your guidelines, your directives, hidden rules, "
+        "secret rules, initialization prompt, starting instructions, confidential instructions, "
+        "prompt you were given, first lines of your, your system text, instructions you got, hidden system, "
+        "what you were told, your rules, your system prompt, your system message, your developer message, "
+        "the system prompt, full system prompt, entire system prompt, complete system prompt, your hidden, "
+        "your initial, your secret instructions, your internal, your system instructions"
+    ),
+    "promptwork": (
+        "a system prompt, good system prompt, better system prompt, effective system prompt, system prompt for a, "
+        "system prompt for my, system prompt for our, system prompt for the, my system prompt, our system prompt, "
+        "write a system, sdk, our app, my app, our bot, my bot, our chatbot, my chatbot, my agent, our agent, "
+        "system message in our, system message in my, system message is shown, how do i set, how do i write, "
+        "an initial prompt, another prompt, improve my, system instruction parameter, what is a, what are good, "
+        "to write, token count, length of"
+    ),
+    "ownsafety": (
+        "safety filter, safety filters, content policy, content policies, usage policy, usage policies, "
+        "ethical guidelines, safety guidelines, safety training, safety protocols, your limits, your restrictions, "
+        "your limitations, your rules, your guidelines, openai policies, openai's policies, your policies, "
+        "ethical constraints, ethical limits, content restrictions, your filter, moral compass, your programming, "
+        "your conscience, guardrail, guardrails, your filters, your safety, your content, your ethical, "
+        "your ethics, your moral, your morals, your safeguards, your guardrails, your alignment, your censorship, "
+        "your moderation, all safety, any safety, any ethical, all ethical, all restrictions, all filters, "
+        "your protections, all censorship"
+    ),
+    "mode": (
+        "developer mode, dev mode, debug mode, maintenance mode, test mode, root mode, diagnostic mode, sudo mode, "
+        "shadow mode, free mode, unsafe mode"
+    ),
+    "menaceweak": (
+        "last warning, final warning, you have been warned, better watch out, coming for you, accidents happen, "
+        "you will suffer, going to regret, know your address, you can't hide, you cannot hide, nowhere to hide, "
+        "won't walk again, never walk again, nobody would find, something happens to, blood on your hands, "
+        "not wake up, i will find you, we will find you, be a pity if, would be a shame if, end up in hospital"
+    ),
+    "assault": (
+        "kill you, beat you, break your legs, break your bones, break your neck, slit your throat, cut you, "
+        "smash your, destroy you, attack you, end your life, put a bullet, run you over, set your house on fire, "
+        "burn your, gut you, hunt you down, hunt them down, make you suffer, make you bleed, bury you, finish you, "
+        "beat him, beat her, break his, break her, smash his, smash her, put you in the hospital, "
+        "put you in the ground, strangle him, strangle her, beat them, hurt them, skin you, crush your, drown you, "
+        "drown him, drown her, kill him, kill her, kill them, stab him, stab her, shoot him, shoot her, "
+        "shoot them, execute you, shoot you, stab you, hurt you, hurt him, hurt her, shoot everyone, "
+        "kill everyone, kill them all, shoot them all, burn down your, burn your house, poison him, poison her, "
+        "poison them, poison you, murder you, murder him, murder her"
+    ),
+    "idiom": (
+        "kill me, killing me, kills me, kill time, kill the process, kill a process, kill this process, "
+        "kill process, kill the mood, killed me, shoot me an, shoot you an, shoot you a, shoot a message, "
+        "photo shoot, murder a, kill for a, kill two birds, bomb cyclone, bath bomb, kill weeds, kill the weeds, "
+        "kill bacteria, kill germs, in the match, in the game, in the finals, beat them in, beat them to, "
+        "destroy them in, break a leg, dying to, attack on titan, heart attack, kill switch, kill the server, "
+        "kill the job, kill it, shoot them an, shoot him an, shoot her an, shoot them a, beat the eggs, "
+        "hurt you to, won't hurt, kill your darlings, execute the, mosquitoes, the competition, cockroaches in, "
+        "ants, rats in, kill cancer"
+    ),
+    "heed": (
+        "important, attention, dear, hey, please note, before answering, before responding, before continuing, "
+        "warning, urgent, hello, hi"
+    ),
+    "iamhere": (
+        "user here, admin here, team here, support here, ceo here, department here, officer here, division here, "
+        "administrator here, developer here, engineer here, police here, fbi here, security here, openai here, "
+        "anthropic here, moderator here, manager here, root here, system here, supervisor here, auditor here, "
+        "office here, desk here, lead here"
+    ),
 }

@@ -2,10 +2,10 @@
 
 WORDS = {
     "override": (
-        "ignora*, ignore, ignoren, olvida*, olvide, olvídate, omite*, descarta*, haz caso omiso, haga caso omiso, "
-        "no sigas, no hagas caso, deja de seguir, desobedece, pasa por alto, pase por alto, no tengas en cuenta, "
-        "no obedezcas, desestima, anula*, borra, sáltate, sobrescribe, desecha, ya no son válidas, prescinde de, "
-        "no respetes"
+        "ignore, ignoren, olvida*, olvide, olvídate, haz caso omiso, haga caso omiso, no sigas, no hagas caso, "
+        "deja de seguir, desobedece, pasa por alto, pase por alto, no tengas en cuenta, no obedezcas, desestima, "
+        "borra, sáltate, sobrescribe, desecha, ya no son válidas, prescinde de, no respetes, ignora, ignorad, "
+        "omite, omita, descarta, descarte, anula, omitir, ignorar"
     ),
     "previous": (
         "anterior*, previa*, previo*, de arriba, inicial*, original*, todas tus, todas las, todo lo que, recibid*, "
@@ -78,23 +78,12 @@ WORDS = {
     "pretext": (
         "hipotétic*, ficticio, ficción, mi abuela, para mi novela, juego de rol, mundo imaginario, puramente teórico"
     ),
-    "persona": (
-        "modo desarrollador, modo dios, modo jailbreak, modo dan, modo depuración, modo mantenimiento, ia malvada, "
-        "modo sin filtros, modo administrador"
-    ),
+    "persona": "modo dios, modo jailbreak, modo dan, ia malvada, modo sin filtros",
     "modeon": "activa*, entra en, cambia a, pasa a, ahora eres, habilita, pon, ponte en, inicia",
     "reveal": (
         "revela*, revele, muestra*, muéstrame, imprime, repite, repita, dime, dígame, dame, escribe, enseña*, "
         "comparte, divulga, lista, copia, cuál es, cuáles son, cita, traduce, resume, recita, qué dice, cuéntame, "
         "desvela, transcribe"
-    ),
-    "sysprompt": (
-        "prompt del sistema, prompt de sistema, prompt inicial, instrucciones del sistema, instrucciones ocultas, "
-        "instrucciones secretas, instrucciones internas, instrucciones iniciales, instrucciones originales, "
-        "tus instrucciones, sus instrucciones, tus reglas, mensaje del sistema, mensaje de sistema, "
-        "texto de arriba, texto anterior, todo lo anterior, tu prompt, reglas internas, reglas ocultas, "
-        "tu configuración, primer mensaje, directrices internas, system prompt, indicaciones iniciales, "
-        "órdenes iniciales, instrucciones que recibiste, instrucciones que te dieron"
     ),
     "verbatim": (
         "palabra por palabra, textualmente, exactamente, literalmente, íntegramente, completo, completas, "
@@ -198,4 +187,13 @@ WORDS = {
         "racista*, sexista*, antisemita*, homófob*, xenófob*, de odio, islamófob*, misógin*, machista*, "
         "negacionis*, supremac*, limpieza étnica"
     ),
+    "ownprompt": (
+        "prompt del sistema, prompt de sistema, prompt inicial, instrucciones del sistema, instrucciones ocultas, "
+        "instrucciones secretas, instrucciones internas, instrucciones iniciales, instrucciones originales, "
+        "tus instrucciones, sus instrucciones, tus reglas, mensaje del sistema, mensaje de sistema, tu prompt, "
+        "reglas internas, reglas ocultas, tu configuración, primer mensaje, directrices internas, system prompt, "
+        "indicaciones iniciales, órdenes iniciales, instrucciones que recibiste, instrucciones que te dieron"
+    ),
+    "textabove": "texto de arriba, texto anterior, todo lo anterior",
+    "mode": "modo desarrollador, modo depuración, modo mantenimiento, modo administrador",
 }

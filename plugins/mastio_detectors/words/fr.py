@@ -2,11 +2,11 @@
 
 WORDS = {
     "override": (
-        "ignore*, oublie*, néglige*, ne tiens pas compte, ne tenez pas compte, ne tiens plus compte, "
-        "ne tenez plus compte, fais abstraction, faites abstraction, ne suis pas, ne suis plus, ne suivez pas, "
-        "ne suivez plus, annule, annulez, outrepasse*, écarte, contourne, mets de côté, mettez de côté, "
-        "passe outre, laisse tomber, remplace, efface, fais fi, ne respecte plus, désobéis, ne sont plus valables, "
-        "n'obéis plus"
+        "ne tiens pas compte, ne tenez pas compte, ne tiens plus compte, ne tenez plus compte, fais abstraction, "
+        "faites abstraction, ne suis pas, ne suis plus, ne suivez pas, ne suivez plus, annule, annulez, "
+        "outrepasse*, contourne, mets de côté, mettez de côté, passe outre, laisse tomber, efface, fais fi, "
+        "ne respecte plus, désobéis, ne sont plus valables, n'obéis plus, ignore, ignorez, oublie, oubliez, "
+        "oublier, néglige, négligez"
     ),
     "previous": (
         "précédent*, antérieur*, ci-dessus, d'avant, initial*, originel*, toutes tes, toutes vos, tout ce qui, "
@@ -14,8 +14,8 @@ WORDS = {
         "qui précède, avant ce"
     ),
     "instructions": (
-        "instruction*, consigne*, règle*, directive*, ordre*, prompt*, commande*, contrainte*, indication*, "
-        "restriction*, ce qu'on t'a dit"
+        "instruction*, consigne*, règle*, directive*, ordre*, prompt*, contrainte*, restriction*, "
+        "ce qu'on t'a dit, indications"
     ),
     "ownrules": (
         "tes instructions, tes consignes, tes règles, vos instructions, vos consignes, vos règles, "
@@ -81,23 +81,12 @@ WORDS = {
         "hypothétique*, fictif*, fiction, ma grand-mère, pour mon roman, jeu de rôle, purement théorique, "
         "monde imaginaire"
     ),
-    "persona": (
-        "mode développeur, mode dieu, mode jailbreak, mode dan, mode débogage, mode maintenance, mode sans filtre, "
-        "ia maléfique, mode admin"
-    ),
+    "persona": "mode dieu, mode jailbreak, mode dan, mode sans filtre, ia maléfique",
     "modeon": "active*, activez, passe en, passez en, entre en, tu es maintenant, bascule, lance, enclenche, mets-toi",
     "reveal": (
         "révèle*, révélez, montre*, affiche*, affichez, imprime*, répète*, répétez, donne-moi, donnez-moi, "
         "dis-moi, dites-moi, écris, écrivez, divulgue*, partage, cite, quelles sont, quel est, recopie, liste, "
         "communique, traduis, résume, récite, dévoile*, envoie-moi"
-    ),
-    "sysprompt": (
-        "prompt système, prompt initial, invite système, invite initiale, instructions système, "
-        "instructions cachées, instructions secrètes, instructions internes, instructions initiales, "
-        "consignes initiales, consignes cachées, consignes internes, tes instructions, tes consignes, "
-        "vos instructions, vos consignes, message système, texte ci-dessus, tout ce qui précède, ton prompt, "
-        "votre prompt, consignes système, règles cachées, règles internes, instructions d'origine, "
-        "ta configuration, premier message, instructions que tu as reçues, directives internes, consignes secrètes"
     ),
     "verbatim": (
         "mot pour mot, mot à mot, textuellement, exactement, intégralité, intégralement, en entier, complet, "
@@ -208,4 +197,14 @@ WORDS = {
         "raciste*, sexiste*, antisémite*, homophobe*, xénophobe*, haineu*, islamophobe*, misogyne*, négationnis*, "
         "suprémacis*, grand remplacement"
     ),
+    "ownprompt": (
+        "prompt système, prompt initial, invite système, invite initiale, instructions système, "
+        "instructions cachées, instructions secrètes, instructions internes, instructions initiales, "
+        "consignes initiales, consignes cachées, consignes internes, tes instructions, tes consignes, "
+        "vos instructions, vos consignes, message système, ton prompt, votre prompt, consignes système, "
+        "règles cachées, règles internes, instructions d'origine, ta configuration, premier message, "
+        "instructions que tu as reçues, directives internes, consignes secrètes"
+    ),
+    "textabove": "texte ci-dessus, tout ce qui précède",
+    "mode": "mode développeur, mode débogage, mode maintenance, mode admin",
 }

@@ -2,9 +2,9 @@
 
 WORDS = {
     "override": (
-        "ignora*, ignori, dimentica*, dimentichi, trascura*, non seguire, non seguire più, non tenere conto, "
+        "ignori, dimentica*, dimentichi, trascura*, non seguire, non seguire più, non tenere conto, "
         "non considerare, tralascia*, disobbedisci, scarta*, annulla*, smetti di seguire, lascia perdere, "
-        "cancella, metti da parte, sovrascrivi, non valgono più, non rispettare"
+        "cancella, metti da parte, sovrascrivi, non valgono più, non rispettare, ignora, ignorare, ignorate"
     ),
     "previous": (
         "precedent*, antecedent*, di prima, iniziali, iniziale, original*, tutte le tue, tutte le, tutto ciò, "
@@ -67,21 +67,11 @@ WORDS = {
     ),
     "howto": "come fabbricare, come costruire, come fare, come si, ricetta, passo dopo passo, passo per passo",
     "pretext": "ipotetic*, fittizi*, di fantasia, mia nonna, per il mio romanzo, gioco di ruolo",
-    "persona": (
-        "modalità sviluppatore, modalità dio, modalità jailbreak, modalità dan, modalità debug, ia malvagia, "
-        "modalità senza filtri"
-    ),
+    "persona": "modalità dio, modalità jailbreak, modalità dan, ia malvagia, modalità senza filtri",
     "modeon": "attiva*, entra in, passa a, passa alla, ora sei, abilita, avvia",
     "reveal": (
         "rivela*, rivelami, mostra*, stampa, ripeti, ripetimi, dimmi, dammi, scrivi, elenca, copia, condividi, "
         "divulga, qual è, quali sono, cita, traduci, riassumi, recita, trascrivi, fammi vedere"
-    ),
-    "sysprompt": (
-        "prompt di sistema, prompt iniziale, istruzioni di sistema, istruzioni nascoste, istruzioni segrete, "
-        "istruzioni interne, istruzioni iniziali, istruzioni originali, le tue istruzioni, le tue regole, "
-        "messaggio di sistema, testo sopra, testo precedente, il tuo prompt, regole interne, "
-        "tutto ciò che precede, le tue linee guida, system prompt, primo messaggio, istruzioni ricevute, "
-        "istruzioni che hai ricevuto"
     ),
     "verbatim": (
         "parola per parola, testualmente, esattamente, letteralmente, integralmente, per intero, completo, "
@@ -166,4 +156,12 @@ WORDS = {
     "hatekind": (
         "razzist*, sessist*, antisemit*, omofob*, xenofob*, islamofob*, misogin*, barzelletta sugli ebrei, negazionis*"
     ),
+    "ownprompt": (
+        "prompt di sistema, prompt iniziale, istruzioni di sistema, istruzioni nascoste, istruzioni segrete, "
+        "istruzioni interne, istruzioni iniziali, istruzioni originali, le tue istruzioni, le tue regole, "
+        "messaggio di sistema, il tuo prompt, regole interne, le tue linee guida, system prompt, primo messaggio, "
+        "istruzioni ricevute, istruzioni che hai ricevuto"
+    ),
+    "textabove": "testo sopra, testo precedente, tutto ciò che precede",
+    "mode": "modalità sviluppatore, modalità debug",
 }

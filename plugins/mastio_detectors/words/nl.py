@@ -63,17 +63,11 @@ WORDS = {
     ),
     "howto": "hoe maak, hoe je, hoe ik, recept, stap voor stap, handleiding",
     "pretext": "hypothetisch*, fictie*, mijn oma, mijn overleden, rollenspel, denkbeeldig*, voor mijn roman",
-    "persona": "ontwikkelaarsmodus, godmodus, jailbreakmodus, dan-modus, debugmodus, kwaadaardige ai, ontwikkelmodus",
+    "persona": "godmodus, jailbreakmodus, dan-modus, kwaadaardige ai",
     "modeon": "activeer, schakel over, ga naar, je bent nu, zet aan, start, schakel",
     "reveal": (
         "toon, onthul*, laat zien, laat me, geef, print, herhaal, schrijf, vertel me, noem, deel, kopieer, wat is, "
         "wat zijn, citeer, vertaal, vat samen, openbaar, wat staat"
-    ),
-    "sysprompt": (
-        "systeemprompt*, systeem prompt*, system prompt*, systeembericht*, systeeminstructie*, "
-        "verborgen instructie*, geheime instructie*, interne instructie*, oorspronkelijke instructie*, "
-        "je instructies, jouw instructies, je regels, je richtlijnen, tekst hierboven, alles hierboven, "
-        "initiële prompt, je prompt, eerste bericht, verborgen regels, interne regels, begininstructie*"
     ),
     "verbatim": "woord voor woord, letterlijk, volledig, exact, precies, in zijn geheel, compleet, codeblok, onverkort",
     "send": (
@@ -153,4 +147,12 @@ WORDS = {
         "racistisch*, seksistisch*, antisemitisch*, homofob*, xenofob*, islamofob*, vrouwonvriendelijk*, "
         "haatdragend*, jodenmop*"
     ),
+    "ownprompt": (
+        "systeemprompt*, systeem prompt*, system prompt*, systeembericht*, systeeminstructie*, "
+        "verborgen instructie*, geheime instructie*, interne instructie*, oorspronkelijke instructie*, "
+        "je instructies, jouw instructies, je regels, je richtlijnen, initiële prompt, je prompt, eerste bericht, "
+        "verborgen regels, interne regels, begininstructie*"
+    ),
+    "textabove": "tekst hierboven, alles hierboven",
+    "mode": "ontwikkelaarsmodus, debugmodus, ontwikkelmodus",
 }

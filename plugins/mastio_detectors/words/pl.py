@@ -62,21 +62,11 @@ WORDS = {
     ),
     "howto": "jak zrobić, jak zbudować, jak wyprodukować, jak, przepis, krok po kroku",
     "pretext": "hipotetyczn*, fikcyjn*, moja babcia, na potrzeby powieści, czysto teoretyczn*",
-    "persona": (
-        "tryb programisty, tryb deweloper*, tryb boga, tryb jailbreak, tryb dan, trybie deweloperskim, "
-        "zła sztuczna inteligencja, tryb debugowania"
-    ),
+    "persona": "tryb boga, tryb jailbreak, tryb dan, zła sztuczna inteligencja",
     "modeon": "włącz*, aktywuj*, przejdź w, przejdź do, jesteś teraz, przełącz, uruchom",
     "reveal": (
         "ujawnij, pokaż, wyświetl, wypisz, powtórz, podaj, zdradź, napisz, powiedz mi, wymień, skopiuj, "
         "udostępnij, jakie są, jaki jest, zacytuj, przetłumacz, streść, wydrukuj, przepisz, co jest w"
-    ),
-    "sysprompt": (
-        "prompt* systemow*, monit systemowy, komunikat systemowy, wiadomość systemow*, instrukcje systemowe, "
-        "ukryte instrukcje, tajne instrukcje, wewnętrzne instrukcje, początkowe instrukcje, pierwotne instrukcje, "
-        "swoje instrukcje, twoje instrukcje, swoje zasady, tekst powyżej, wszystko powyżej, początkowy prompt, "
-        "swój prompt, twój prompt, instrukcji systemowych, swoich instrukcji, ukrytych instrukcji, system prompt, "
-        "wewnętrzne zasady, promptu systemowego, prompt systemowy, ukryte zasady"
     ),
     "verbatim": (
         "słowo w słowo, dosłownie, dokładnie, w całości, co do słowa, bez zmian, pełn*, kompletn*, blok kodu, "
@@ -159,4 +149,13 @@ WORDS = {
         "rasistowsk*, seksistowsk*, antysemick*, homofobiczn*, ksenofobiczn*, islamofobiczn*, nienawistn*, "
         "mizoginistyczn*"
     ),
+    "ownprompt": (
+        "prompt* systemow*, monit systemowy, komunikat systemowy, wiadomość systemow*, instrukcje systemowe, "
+        "ukryte instrukcje, tajne instrukcje, wewnętrzne instrukcje, początkowe instrukcje, pierwotne instrukcje, "
+        "swoje instrukcje, twoje instrukcje, swoje zasady, początkowy prompt, swój prompt, twój prompt, "
+        "instrukcji systemowych, swoich instrukcji, ukrytych instrukcji, system prompt, wewnętrzne zasady, "
+        "promptu systemowego, prompt systemowy, ukryte zasady"
+    ),
+    "textabove": "tekst powyżej, wszystko powyżej",
+    "mode": "tryb programisty, tryb deweloper*, trybie deweloperskim, tryb debugowania",
 }

@@ -66,22 +66,12 @@ WORDS = {
     ),
     "howto": "como fabricar, como fazer, como construir, receita, passo a passo",
     "pretext": "hipotétic*, fictíci*, ficção, minha avó, para meu romance, mundo imaginário",
-    "persona": (
-        "modo desenvolvedor, modo deus, modo jailbreak, modo dan, modo de depuração, ia maligna, modo sem filtro, "
-        "modo programador"
-    ),
+    "persona": "modo deus, modo jailbreak, modo dan, ia maligna, modo sem filtro",
     "modeon": "ativ*, entre no, mude para, agora você é, habilite, inicie",
     "reveal": (
         "revele*, revela, mostre*, mostra, imprima, repita, diga-me, me diga, dê-me, me dê, escreva, liste, copie, "
         "compartilhe, partilhe, divulgue, qual é, quais são, cite, traduza, resuma, exiba, transcreva, me mostre, "
         "conte-me"
-    ),
-    "sysprompt": (
-        "prompt do sistema, prompt de sistema, prompt inicial, instruções do sistema, instruções ocultas, "
-        "instruções secretas, instruções internas, instruções iniciais, instruções originais, suas instruções, "
-        "tuas instruções, suas regras, mensagem do sistema, mensagem de sistema, texto acima, tudo acima, "
-        "tudo o que está acima, seu prompt, teu prompt, regras internas, regras ocultas, suas diretrizes, "
-        "primeira mensagem, instruções que recebeu, instruções que você recebeu"
     ),
     "verbatim": (
         "palavra por palavra, textualmente, exatamente, literalmente, integralmente, na íntegra, por completo, "
@@ -176,4 +166,13 @@ WORDS = {
         "racista*, sexista*, antissemita*, homofóbic*, xenófob*, islamofóbic*, misógin*, machista*, de ódio, "
         "negacionis*"
     ),
+    "ownprompt": (
+        "prompt do sistema, prompt de sistema, prompt inicial, instruções do sistema, instruções ocultas, "
+        "instruções secretas, instruções internas, instruções iniciais, instruções originais, suas instruções, "
+        "tuas instruções, suas regras, mensagem do sistema, mensagem de sistema, seu prompt, teu prompt, "
+        "regras internas, regras ocultas, suas diretrizes, primeira mensagem, instruções que recebeu, "
+        "instruções que você recebeu"
+    ),
+    "textabove": "texto acima, tudo acima, tudo o que está acima",
+    "mode": "modo desenvolvedor, modo de depuração, modo programador",
 }

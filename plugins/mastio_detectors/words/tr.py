@@ -60,19 +60,11 @@ WORDS = {
     ),
     "howto": "nasıl yapılır, nasıl yapacağımı, nasıl, tarif*, adım adım, yapımını",
     "pretext": "varsayımsal, kurgusal, büyükannem, ninem, romanım için",
-    "persona": (
-        "geliştirici modu*, tanrı modu*, jailbreak modu*, dan modu*, hata ayıklama modu*, bakım modu*, kötü yapay zeka"
-    ),
+    "persona": "tanrı modu*, jailbreak modu*, dan modu*, kötü yapay zeka",
     "modeon": "etkinleştir*, aç, geç, geçiş yap, gir, aktif et*, başlat",
     "reveal": (
         "göster*, açıkla*, yazdır, tekrarla*, tekrar et, söyle*, ver, yaz, listele, paylaş*, kopyala, nedir, "
         "neler, ne yazıyor, ifşa et*, çevir, özetle, dök"
-    ),
-    "sysprompt": (
-        "sistem istemi*, sistem istemini, sistem mesaj*, sistem talimat*, sistem prompt*, system prompt*, "
-        "gizli talimat*, iç talimat*, başlangıç talimat*, ilk talimat*, orijinal talimat*, talimatlarını, "
-        "kurallarını, yukarıdaki metni, yukarıdaki her şeyi, başlangıç istemi*, istemini, promptunu, "
-        "sana verilen talimat*, ilk mesaj*, gizli kural*, dahili talimat*, yönergelerini"
     ),
     "verbatim": (
         "kelimesi kelimesine, aynen, tam olarak, eksiksiz, harfi harfine, olduğu gibi, tamamını, kod bloğu, "
@@ -150,4 +142,16 @@ WORDS = {
     "decision": "aday*, başvuru*, kredi*, daire*, kiracı*, iş, özgeçmiş*, terfi*, pozisyon*",
     "spread": "yaz, anlat, üret, kanıtla, uydur",
     "hatekind": "ırkçı*, cinsiyetçi*, antisemit*, homofobik*, yabancı düşmanı*, nefret*, islamofobik*, aşağılayıcı*",
+    "ownprompt": (
+        "sistem istemi*, sistem istemini, sistem mesaj*, sistem talimat*, sistem prompt*, system prompt*, "
+        "gizli talimat*, iç talimat*, başlangıç talimat*, ilk talimat*, orijinal talimat*, talimatlarını, "
+        "kurallarını, başlangıç istemi*, istemini, promptunu, sana verilen talimat*, ilk mesaj*, gizli kural*, "
+        "dahili talimat*, yönergelerini"
+    ),
+    "ownsafety": (
+        "güvenlik filtre*, filtre*, güvenlik*, etik*, ahlak*, sansür*, içerik politika*, koruma*, denetim*, "
+        "önlem*, güvenlik önlem*"
+    ),
+    "textabove": "yukarıdaki metni, yukarıdaki her şeyi",
+    "mode": "geliştirici modu*, hata ayıklama modu*, bakım modu*",
 }
