@@ -20,6 +20,8 @@ NAME = re.compile(r"[A-Z][A-Z0-9_]{0,63}")
 MAX_TERMS = 50_000
 MAX_EXPRESSION = 2_000
 MAX_DISTANCE = 2
+MAX_WIDTH = 256
+"""What spans more, and has spaces inside, is found in whole texts only."""
 
 
 class CustomError(ValueError):
@@ -90,6 +92,8 @@ class Own:
             except hyperscan.error as error:
                 raise CustomError(f"The expressions cannot be compiled together: {error}") from error
         self._local = threading.local()
+        self.width = _width(custom)
+        """Characters of the longest of those that may have a space inside, `MAX_WIDTH` at most."""
 
     def is_never(self, value: str) -> bool:
         return value.lower() in self._never
@@ -165,6 +169,32 @@ def _expressions(custom: Custom) -> Iterator[tuple[str, bytes, float, str | None
                 yield dictionary.type, re.escape(term).encode(), 0.8, term, dictionary.distance
             else:
                 yield dictionary.type, _literal(term), 0.85, term, 0
+
+
+_SPACED = re.compile(r"\s|\.|\\[sSWDpPxXhHvNR]|\[\^|\[:")
+"""Of an expression that may match a space."""
+
+
+def _width(custom: Custom) -> int:
+    widths = [0]
+    for expressions in custom.expressions.values():
+        widths += [_expression_width(expression) for expression in expressions if _SPACED.search(expression)]
+    for values in custom.always.values():
+        widths += [len(_plain(value)) for value in values if len(value.split()) > 1]
+    for dictionary in custom.dictionaries:
+        widths += [
+            len(_plain(term)) + dictionary.distance
+            for term in dictionary.terms
+            if dictionary.distance or len(term.split()) > 1
+        ]
+    return min(max(widths), MAX_WIDTH)
+
+
+def _expression_width(expression: str) -> int:
+    """The most characters that it takes, where its parts say so."""
+    if re.search(r"[*+]|,\}", expression):
+        return MAX_WIDTH
+    return len(expression) + sum(int(most) for most in re.findall(r"(\d+)\}", expression))
 
 
 def _terms(kind: str, values: Iterable[str]) -> list[str]:

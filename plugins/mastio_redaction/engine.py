@@ -70,6 +70,8 @@ class Engine:
             expressions=expressions, ids=list(range(len(expressions))), elements=len(expressions), flags=flags
         )
         self._local = threading.local()
+        self.width = self._own.width if self._own else 0
+        """Characters that a stream has to hold back always: what an administrator added may have spaces inside."""
 
     def find(self, text: str, *, name: str = "", only: Collection[str] | None = None) -> list[Span]:
         """The values in `text`, in order, none overlapping.

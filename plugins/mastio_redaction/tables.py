@@ -1,4 +1,4 @@
-"""Tables of registries: lengths of IBANs, codes of countries."""
+"""Tables: lengths of IBANs, codes of countries, small words."""
 
 from __future__ import annotations
 
@@ -27,3 +27,15 @@ COUNTRIES = frozenset(
     "UZ VA VC VE VG VI VN VU WF WS XK YE YT ZA ZM ZW".split()
 )
 """ISO 3166-1 alpha-2, and XK."""
+
+LINKS = frozenset(
+    "rue avenue boulevard bd place allee chemin impasse quai cours route passage square bis ter quater dei delle years "
+    "year old y/o yo jahre alt ans anos anni edad idade eta jaar oud of n n.".split()
+)
+"""Small words that stand inside an address, a date or an age, and never begin one."""
+
+MONTHS = tuple(
+    "jan feb fev mar apr avr abr mai may jun jui jul aou aug ago sep set oct okt out ott nov dec dez dic ene gen giu "
+    "lug mag mei maa".split()
+)
+"""How the months of seven languages begin, without accents."""
