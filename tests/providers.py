@@ -42,7 +42,8 @@ class Asked:
 
 @dataclass
 class Script:
-    """An answer. `pieces` go out as chunks; `cut` ends the connection without the last one. It begins after `delay`."""
+    """An answer. `pieces` go out as chunks; `cut` ends the connection without the last one. It begins after `delay`
+    and waits `pause` after each piece."""
 
     status: int = 200
     content_type: str = "application/json"
@@ -50,6 +51,7 @@ class Script:
     headers: dict[str, str] = field(default_factory=dict)
     cut: bool = False
     delay: float = 0.0
+    pause: float = 0.0
 
 
 class Provider(ThreadingHTTPServer):
@@ -98,6 +100,7 @@ class _Handler(BaseHTTPRequestHandler):
         for piece in script.pieces:
             self.wfile.write(b"%x\r\n%b\r\n" % (len(piece), piece))
             self.wfile.flush()
+            time.sleep(script.pause)
         if script.cut:
             self.close_connection = True
             return

@@ -5,11 +5,12 @@ Each is tried only where something in the text points to it, so a plain text cos
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from mastio.decoding import View
+from mastio.decoding import View, fold
 
 _TELLTALE = tuple(
     "ignore ignoring disregard forget override previous prior above earlier instructions instruction rules prompt "  # noqa: SIM905
@@ -55,6 +56,33 @@ class Disguise(NamedTuple):
     told: bool
     leet: bool
     spelled: bool
+
+
+_BASE64_RUN = re.compile(r"[A-Za-z0-9+/_-]{20,}={0,2}")
+_HEX_RUN = re.compile(r"(?:[0-9A-Fa-f]{2}){10,}")
+_DIGITS = str.maketrans("-_", "+/", "=")
+_WHITE = str.maketrans("", "", "\t\n\r")
+
+
+def foreign_runs(text: str) -> Iterator[View]:
+    """Base64 and hex of texts that are not all ASCII: `mastio.decoding` reads those that are."""
+    for how, pattern, decode in (("base64", _BASE64_RUN, _from_base64), ("hex", _HEX_RUN, bytes.fromhex)):
+        for match in pattern.finditer(text):
+            try:
+                plain = decode(match[0]).decode("utf-8")
+            except ValueError:
+                continue
+            if plain.isascii() or not plain.translate(_WHITE).isprintable():
+                continue
+            view = View(plain, (how,))
+            view.change(0, len(plain), match.start(), match.end())
+            folded = fold(plain)
+            yield view if folded is None else folded.within(view)
+
+
+def _from_base64(run: str) -> bytes:
+    digits = run.translate(_DIGITS)
+    return base64.b64decode(digits[: len(digits) - (len(digits) % 4 == 1)] + "=" * (-len(digits) % 4))
 
 
 def has_tags(text: str) -> bool:

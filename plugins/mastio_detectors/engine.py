@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from mastio.decoding import View, decoded, fold
 from mastio_detectors.cues import CUES
-from mastio_detectors.disguise import HINTS, TRIGGERS, Disguise, has_tags, readings
+from mastio_detectors.disguise import HINTS, TRIGGERS, Disguise, foreign_runs, has_tags, readings
 from mastio_detectors.lexicon import Hits, Words, compile_patterns, prepare, scan, spread
 from mastio_detectors.scoring import BESIDE, FACTORS, Compiled, Cues, Match, find, score, taken_back, temper
 from mastio_detectors.signals import CLASSES, SHAPES, SIGNALS
@@ -86,6 +86,7 @@ class Engine:
         """Its other readings."""
         if tags or (disguise is not None and disguise.run):
             yield from decoded(text)
+            yield from foreign_runs(text)
         if disguise is not None:
             yield from readings(folded, disguise)
 

@@ -29,6 +29,11 @@ PIECE = 16 * 1024
 OVERLAP = 2048
 """Characters that a piece shares with the one before: longer than any signal, or a run that hides one."""
 
+LEAST = 4
+"""Characters of a text that could say anything. In a message many are shorter: names, numbers, marks."""
+
+MODERATION = "llm.moderations"
+
 TAIL = 1024
 """Characters of a streamed text that are kept to be looked at again with what follows."""
 
@@ -59,9 +64,11 @@ class Inspector:
         self._clock = clock
 
     async def inspect(self, principal: Principal, action: Action, passages: Sequence[Passage]) -> Verdict:
-        """The hook."""
+        """The hook. What is sent to be moderated may be anything: it is recorded, and not refused."""
         verdict = await self.look(passages)
-        return verdict if isinstance(verdict, Block) else Pass(verdict.findings, Watching(self))
+        if isinstance(verdict, Block) and action.kind != MODERATION:
+            return verdict
+        return Pass(verdict.findings, Watching(self))
 
     async def look(self, passages: Sequence[Passage]) -> Pass | Block:
         """Raises `Unavailable` where it does not work, unless the operator lets that pass."""
@@ -70,6 +77,8 @@ class Inspector:
         try:
             done = 0
             for passage in passages:
+                if len(passage.text) < LEAST:
+                    continue
                 for piece in cut(passage.text):
                     judgement = self.judge(piece, passage.carrier)
                     if judgement.findings:

@@ -113,17 +113,7 @@ class Cues(NamedTuple):
 
 def temper(kind: str, data: bytes, start: int, end: int, cues: Cues) -> float:
     """What a match at `[start, end)` is worth of what it would be in a bare order: more than 0, at most 1."""
-    worth = 1.0
-    before = max(0, start - 28)
-    clause = before
-    for match in _BREAK.finditer(data, before, start):
-        clause = match.end()
-    if kind not in ("threat", "bias") and cues.between("negate", clause - 1, start):
-        worth *= 0.3
-    elif (kind == "bias" and cues.between("negate", max(clause, start - 14) - 1, start)) or (
-        kind == "threat" and cues.between("negate", start - 6, end) and b" if " not in data[max(0, start - 40) : end]
-    ):
-        worth *= 0.35
+    worth = 0.3 if is_negated(kind, data, start, end, cues) else 1.0
     near_low, near_high = start - 200, end + 160
     about = (
         cues.between("teach", near_low, near_high)
@@ -149,6 +139,16 @@ def temper(kind: str, data: bytes, start: int, end: int, cues: Cues) -> float:
     if kind == "bias" and cues.between("policy", start - 200, end + 200):
         worth *= 0.35
     return worth
+
+
+def is_negated(kind: str, data: bytes, start: int, end: int, cues: Cues) -> bool:
+    """Whether it is said not to be, in the same clause. A threat has its negation in it; conditions have one too."""
+    if kind == "threat":
+        return cues.between("negate", start - 6, end) and b" if " not in data[max(0, start - 40) : end]
+    clause = before = max(0, start - (14 if kind == "bias" else 28))
+    for match in _BREAK.finditer(data, before, start):
+        clause = match.end()
+    return cues.between("negate", clause - 1, start)
 
 
 def is_quoted(data: bytes, start: int, end: int) -> bool:
