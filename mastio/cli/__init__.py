@@ -30,6 +30,7 @@ VERBS = {
     "holds": "list, show, approve, reject what waits for a human",
     "admins": "list, add, change, remove admins; give an admin a new token",
     "providers": "list, add, remove LLM providers",
+    "policy": "list, show, set, remove, check, eval, replay policies; install those that come with the appliance",
     "budgets": "list, show, add, remove limits of requests, tokens and USD",
     "audit": "verify the audit log; proofs, exports, checkpoints, receipts",
     "stub-llm": "run a stand-in for an LLM provider",

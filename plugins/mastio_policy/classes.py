@@ -1,7 +1,7 @@
 """What kind of data a finding is: the label of a finding to the data classes of the schema. Pure.
 
-A label is `class.TYPE`. Its class and the words of its type decide, so that types that an operator adds have a class
-too when their names say what they are.
+A label is `class.TYPE`. Where its class is one of those of the schema, that is it; else the words of its type decide,
+so that types that an operator adds have a class too when their names say what they are.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import lru_cache
 
-from mastio.cedar.schema import DETECTORS
+from mastio.cedar.schema import DATA_CLASSES, DETECTORS
 
 
 def words(text: str) -> frozenset[str]:
@@ -19,9 +19,6 @@ def words(text: str) -> frozenset[str]:
 BY_CLASS: Mapping[str, frozenset[str]] = {
     "pii": frozenset({"pii"}),
     "secret": frozenset({"credential"}),
-    "credential": frozenset({"credential"}),
-    "financial": frozenset({"financial"}),
-    "health": frozenset({"health"}),
     **dict.fromkeys(DETECTORS, frozenset()),
 }
 """By the class of a label. One that is not here is personal data until it is known to be something else."""
@@ -49,9 +46,11 @@ BY_WORD: Mapping[str, frozenset[str]] = {
 @lru_cache(maxsize=1024)
 def classes_of(label: str) -> frozenset[str]:
     """The data classes of a finding; none for what is no data, such as an injection."""
-    first, _, kind = label.partition(".")
-    known = BY_CLASS.get(first.lower(), BY_CLASS["pii"])
+    first, _, kind = label.lower().partition(".")
+    if first in DATA_CLASSES and first != "pii":
+        return frozenset({first})
+    known = BY_CLASS.get(first, BY_CLASS["pii"])
     if not known or not kind:
-        return frozenset() if first.lower() not in ("pii", "secret") else known
-    words = set(kind.upper().replace("-", "_").split("_"))
-    return known | {name for name, named in BY_WORD.items() if words & named}
+        return known if first == "pii" else frozenset()
+    said = set(kind.upper().replace("-", "_").split("_"))
+    return known | {name for name, named in BY_WORD.items() if said & named}

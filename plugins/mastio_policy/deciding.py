@@ -44,8 +44,8 @@ class Slice:
 
     def __init__(self, enforced: Sequence[Policy], observed: Sequence[Policy]) -> None:
         together = [*enforced, *observed]
-        self.whole = _stage(enforced)
-        self.shadow = _stage(together) if observed else None
+        self.whole = make_stage(enforced)
+        self.shadow = make_stage(together) if observed else None
         looks_at_content = any(relax(policy, {CONTENT}) is not None for policy in together)
         self.first = _first_stage(enforced) if looks_at_content else None
 
@@ -72,7 +72,7 @@ class Slice:
         return decision.noting(observed={"effect": observed.effect, "rule": observed.rule})
 
 
-def _stage(policies: Sequence[Policy]) -> Stage:
+def make_stage(policies: Sequence[Policy]) -> Stage:
     calm = [policy for policy in policies if policy.hold is None]
     return Stage(
         PolicySet(policies),
@@ -107,8 +107,13 @@ def _conclude(stage: Stage, subject: Subject, entities: cedarpy.Entities) -> Dec
     question = Question(
         ("Agent", subject.principal.name), ("Action", action.kind), (action.target_type, action.target), context
     )
+    return conclude(stage, question, entities)
+
+
+def conclude(stage: Stage, question: Question, entities: cedarpy.Entities) -> Decision:
+    """What the verdict of these policies means."""
     if stage.resources:
-        entities = add_resource(entities, action.target_type, action.target)
+        entities = add_resource(entities, *question.resource)
     verdict = stage.policies.judge(question, entities)
     if verdict.allowed:
         return Allow(verdict.deciding[0].name)

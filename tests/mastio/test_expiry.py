@@ -17,6 +17,7 @@ from mastio.telemetry import Telemetry
 from mastio_audit.anchors import figures as anchor_figures
 from mastio_audit.sinks import figures
 from mastio_limits import figures as budget_figures
+from mastio_policy import figures as policy_figures
 
 NOW = 1_800_000_000.0
 ALERTS = Path(__file__).parents[2] / "operate" / "alerts.yml"
@@ -79,5 +80,5 @@ def test_every_name_that_the_alerts_use_is_one_that_is_rendered(tmp_path: Path) 
     used = set(re.findall(r"mastio_[a-z_]+", ALERTS.read_text()))
     known = set(rendered(tmp_path)) | {"mastio_exchanges_total", figures.LAG, figures.LAST}
     known |= {anchor_figures.LAST, anchor_figures.EVERY, anchor_figures.FORKED}
-    known |= {budget_figures.LIMIT, budget_figures.SPENT}
+    known |= {budget_figures.LIMIT, budget_figures.SPENT, policy_figures.INVALID}
     assert used and used <= known

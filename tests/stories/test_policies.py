@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -218,3 +221,58 @@ def test_approvals_are_recorded_without_content(scene: Scene) -> None:
     assert "canary-81723" not in log
     outcome = [e for e in scene.appliance.entries() if e["phase"] == "outcome" and e["kind"] == "admin.holds"][-1]
     assert outcome["response"]["approved_by"] == "first" and outcome["response"]["requested_by"] == "worker-one"
+
+
+def mastio(scene: Scene, *words: str, status: int = 0) -> str:
+    command = [sys.executable, "-m", "mastio", "policy", *words, "--data", str(scene.appliance.data)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == status, (words, done.stdout, done.stderr)
+    return done.stdout
+
+
+def test_first_observed_then_replayed_then_enforced(scene: Scene) -> None:
+    """The way of operate/rollout.md, on the command line."""
+    name = "limited-requests"
+    scene.names.append(name)
+    assert "observe" in mastio(scene, "install", name, "--mode", "observe")
+    time.sleep(1.0)
+    reply = scene.chat("y" * 2_100_000)
+    assert reply.status_code == 200, reply.text
+    index = int(reply.headers["mastio-receipt"])
+    assert scene.entry(reply)["decision"]["observed"] == {"effect": "deny", "rule": name}
+    said = json.loads(mastio(scene, "replay", "--days", "1", "--json", status=1))
+    assert index in said["examples"]["newly_denied"] and said["same"] > 0
+    assert said["not_judged"] == {}
+    assert mastio(scene, "check", status=0).endswith(" 0 remarks\n")
+    context = '{"request": {"bytes": 3000000}}'
+    evaluated = (
+        "eval",
+        "--agent",
+        "worker-one",
+        "--action",
+        "llm.chat",
+        "--resource",
+        "stub/demo",
+        "--context",
+        context,
+    )
+    assert "with the observed policies: deny (limited-requests)" in mastio(scene, *evaluated)
+    mastio(scene, "set", name, "--mode", "enforce")
+    time.sleep(1.0)
+    assert scene.entry(scene.chat("y" * 2_100_000))["decision"] == {"effect": "deny", "rule": name}
+    assert mastio(scene, *evaluated, status=1).startswith("deny (limited-requests)")
+    assert mastio(scene, "show", name).startswith('@title("Requests have a size')
+    mastio(scene, "remove", name)
+    mastio(scene, "show", name, status=1)
+
+
+def test_replay_of_an_export_needs_no_appliance(scene: Scene, tmp_path: Path) -> None:
+    scene.chat()
+    export, policy = tmp_path / "log.ndjson", tmp_path / "small.cedar"
+    with scene.appliance.admin() as auditor:
+        export.write_bytes(auditor.get("/v1/audit/export").content)
+    policy.write_text("permit(principal, action, resource) when { context.request.bytes < 10 };")
+    command = [sys.executable, "-m", "mastio", "policy", "replay", "--export", str(export), "--policies", str(policy)]
+    done = subprocess.run([*command, "--json"], capture_output=True, text=True, check=False)
+    assert done.returncode == 1, done.stderr
+    assert json.loads(done.stdout)["newly_denied"] > 0
