@@ -62,6 +62,8 @@ PURE = [
     "plugins/mastio_audit/anchors/timestamps.py",
     "plugins/mastio_redaction/rule.py", "plugins/mastio_redaction/checks.py", "plugins/mastio_redaction/phones.py",
     "plugins/mastio_redaction/engine.py", "plugins/mastio_redaction/custom.py", "plugins/mastio_redaction/stream.py",
+    "plugins/mastio_redaction/fpe.py", "plugins/mastio_redaction/strategies.py", "plugins/mastio_redaction/surrogates.py",
+    "plugins/mastio_redaction/vault.py", "plugins/mastio_redaction/expressions.py", "plugins/mastio_redaction/tables.py",
     "plugins/mastio_redaction/catalogue/people.py", "plugins/mastio_redaction/catalogue/finance.py",
     "plugins/mastio_redaction/catalogue/national.py", "plugins/mastio_redaction/catalogue/health.py",
     "plugins/mastio_redaction/catalogue/network.py", "plugins/mastio_redaction/catalogue/secrets.py",

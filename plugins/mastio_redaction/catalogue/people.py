@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from itertools import groupby
 
 from ..checks import is_birth_date
+from ..expressions import trie
 from ..phones import is_any_phone, is_phone
 from ..rule import Type, after, shaped
 from .names import AMBIGUOUS, GIVEN, PARTICLES, STOP, SURNAMES
@@ -69,16 +69,8 @@ def _drop_stops(text: str) -> tuple[int, int] | None:
     return (0, kept) if kept else None
 
 
-def _trie(words: Iterable[str]) -> str:
-    """An expression for any of `words` that compiles fast: each beginning is written once."""
-    every = sorted(set(words))
-    groups = groupby((word for word in every if word), key=lambda word: word[0])
-    branches = [first + _trie([word[1:] for word in group]) for first, group in groups]
-    return f"(?:{'|'.join(branches)}){'' if every[0] else '?'}" if branches else ""
-
-
 _SURE = [
-    rf"\b{letter}(?i:{_trie([name[1:] for name in names])})\b"
+    rf"\b{letter}(?i:{trie([name[1:] for name in names])})\b"
     for letter, names in groupby(sorted(GIVEN), key=lambda name: name[0])
 ]
 _RUN = rf"(?<![A-Za-z])(?:{_WORD} ){{0,2}}{_WORD}(?: [A-Z]\.| {_PARTICLE}(?= [A-Z])| {_WORD}){{0,4}}"
