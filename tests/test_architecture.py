@@ -33,7 +33,7 @@ PURE = [
     "mastio/jose.py", "mastio/strictjson.py", "mastio/target.py", "mastio/problem.py", "mastio/presented.py",
     "mastio/restriction.py", "mastio/rotation.py", "mastio/routes.py", "mastio/pki/certificates.py",
     "mastio/pki/est.py",
-    "mastio/cedar/paths.py", "mastio/cedar/schema.py", "mastio/cedar/source.py",
+    "mastio/cedar/paths.py", "mastio/cedar/schema.py", "mastio/cedar/source.py", "mastio/cedar/usage.py",
     "plugins/mastio_policy/classes.py", "plugins/mastio_policy/deciding.py", "plugins/mastio_policy/facts.py",
     "plugins/mastio_policy/risks.py", "plugins/mastio_llm/telling.py", "plugins/mastio_llm/facts.py",
     "plugins/mastio_dpop/proof.py", "plugins/mastio_token/access.py", "plugins/mastio_policy/rules.py",

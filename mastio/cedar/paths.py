@@ -36,13 +36,13 @@ def looks_in(expression: Any) -> Iterator[Look]:
         return
     if not isinstance(expression, dict) or "Value" in expression:
         return
-    chain = _chain(expression)
+    chain = chain_of(expression)
     if chain is not None:
         yield Look(*chain)
         return
     for operator, parts in expression.items():
         if operator == "has":
-            chain = _chain(parts["left"])
+            chain = chain_of(parts["left"])
             if chain is not None:
                 yield Look(chain[0], (*chain[1], parts["attr"]))
                 continue
@@ -59,7 +59,7 @@ def _comparison(operator: str, parts: Any) -> Look | None:
     """A look at one fact beside literals only."""
     if operator not in _ORDERS and operator not in _MEMBERS:
         return None
-    left, right = _chain(parts["left"]), _chain(parts["right"])
+    left, right = chain_of(parts["left"]), chain_of(parts["right"])
     if operator in _ORDERS:
         chain, literals = (left, _literals(parts["right"])) if left else (right, _literals(parts["left"]))
         if chain is None or literals is None or len(literals) != 1 or type(literals[0]) is not int:
@@ -93,7 +93,7 @@ def _literals(expression: Any) -> list[Any] | None:
     return found
 
 
-def _chain(expression: Any) -> tuple[str, tuple[str, ...]] | None:
+def chain_of(expression: Any) -> tuple[str, tuple[str, ...]] | None:
     """`a.b.c` as its variable and the names behind it."""
     names: list[str] = []
     while isinstance(expression, dict):

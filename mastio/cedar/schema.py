@@ -96,9 +96,6 @@ FACTS: Mapping[str, Fact] = {
 }
 """Everything a policy may look at, by its path below `context`."""
 
-OWN_TYPES: tuple[Type, ...] = ("String", "Long", "Bool", "Set<String>")
-"""What an attribute that an operator gave an agent may be."""
-
 
 def write_schema(own: Mapping[tuple[str, ...], Type] | None = None) -> str:
     """The schema as Cedar text. `own`: attributes of agents that are the operator's, by path, all optional."""

@@ -18,7 +18,8 @@ import cedarpy
 import orjson
 
 from mastio.cedar.paths import looks_of
-from mastio.cedar.schema import AGENT, OWN_TYPES, Type, write_schema
+from mastio.cedar.schema import AGENT, Type, write_schema
+from mastio.cedar.usage import find_types
 
 MAX_CHARACTERS = 64 * 1024
 MAX_DEPTH = 64
@@ -122,13 +123,8 @@ def _verify_schema(source: str, rules: list[Rule]) -> None:
     own = {path for path in own if not any(other[: len(path)] == path for other in own - {path})}
     if len(own) > MAX_OWN:
         raise CedarError(f"The source names more than {MAX_OWN} attributes of agents.")
-    types: dict[tuple[str, ...], Type] = dict.fromkeys(sorted(own), OWN_TYPES[0])
-    errors = _validate(source, types)
-    for path in types:
-        if errors:
-            tried = {kind: _validate(source, {**types, path: kind}) for kind in OWN_TYPES}
-            types[path] = min(OWN_TYPES, key=lambda kind: len(tried[kind]))
-            errors = tried[types[path]]
+    used = find_types(rule.policy for rule in rules)
+    errors = _validate(source, {path: used.get(path, "String") for path in sorted(own)})
     if errors:
         number, _, reason = min(
             (_number(policy) if policy else 0, "unable to find" in why, why) for policy, why in errors

@@ -74,6 +74,13 @@ class Facts(Mapping[str, Any]):
             raise KeyError(path)
         return OF_CALL[path](self._call)
 
+    def get(self, path: str, default: Any = None) -> Any:
+        call = self._call
+        if call is not None and (read := OF_CALL.get(path)) is not None:
+            return read(call)
+        found = OF_PROVIDER.get(path)
+        return default if found is None else found(self._provider)
+
     def __iter__(self) -> Iterator[str]:
         yield from OF_PROVIDER
         yield from OF_CALL if self._call is not None else ()

@@ -36,14 +36,22 @@ _OPENAI_FILES = frozenset({"image_url", "input_image", "input_file", "input_audi
 
 
 def tell_chat(document: Mapping[str, Any]) -> Told:
-    messages = list(parts_of(document.get("messages")))
-    return Told(
-        _length(document.get("messages")),
-        sum(part.get("type") in _OPENAI_FILES for message in messages for part in parts_of(message.get("content"))),
-        any(message.get("role") in ("system", "developer") for message in messages),
-        _strings([*_openai_tools(document), *(tool.get("name") for tool in parts_of(document.get("functions")))]),
-        tuple(_calls_of_chat(messages)),
-    )
+    messages = document.get("messages")
+    images, system, calls = 0, False, list[Call]()
+    for message in messages if isinstance(messages, list) else ():
+        if not isinstance(message, dict):
+            continue
+        system = system or message.get("role") in ("system", "developer")
+        content = message.get("content")
+        if not isinstance(content, str):
+            images += sum(part.get("type") in _OPENAI_FILES for part in parts_of(content))
+        if "tool_calls" in message or "function_call" in message:
+            calls += _calls_of_chat(message)
+    tools: tuple[str, ...] = ()
+    if "tools" in document or "functions" in document:
+        functions = (tool.get("name") for tool in parts_of(document.get("functions")))
+        tools = _strings([*_openai_tools(document), *functions])
+    return Told(_length(messages), images, system, tools, tuple(calls))
 
 
 def _openai_tools(document: Mapping[str, Any]) -> Iterator[object]:
@@ -54,13 +62,12 @@ def _openai_tools(document: Mapping[str, Any]) -> Iterator[object]:
         yield tool.get("name") or inner.get("name") or kind
 
 
-def _calls_of_chat(messages: Iterable[dict[str, Any]]) -> Iterator[Call]:
-    for message in messages:
-        for call in parts_of(message.get("tool_calls")):
-            for made in (member(call, "function"), member(call, "custom")):
-                yield from _call(made.get("name"), made.get("arguments", made.get("input")))
-        made = member(message, "function_call")
-        yield from _call(made.get("name"), made.get("arguments"))
+def _calls_of_chat(message: dict[str, Any]) -> Iterator[Call]:
+    for call in parts_of(message.get("tool_calls")):
+        for made in (member(call, "function"), member(call, "custom")):
+            yield from _call(made.get("name"), made.get("arguments", made.get("input")))
+    made = member(message, "function_call")
+    yield from _call(made.get("name"), made.get("arguments"))
 
 
 def tell_response(document: Mapping[str, Any]) -> Told:

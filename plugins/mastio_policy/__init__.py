@@ -24,15 +24,18 @@ from mastio.hooks import Hooks, Plugin, PluginSettings
 from mastio.inspection import Finding
 from mastio.services import Services
 from mastio.store.base import Directory, PolicyRow
-from mastio_policy.deciding import Rulebook, Slice
+from mastio_policy.deciding import Rulebook, Shares, Slice
 from mastio_policy.facts import Subject
 from mastio_policy.figures import Figures
-from mastio_policy.rules import RulesError, encode_agent, parse_rules
+from mastio_policy.rules import Policy, RulesError, encode_agent, parse_rules
 
 log = logging.getLogger("mastio.policy")
 
 REMEMBER = 50_000
 REMEMBER_AGENTS = 10_000
+
+Parsed = dict[tuple[str, str], tuple[Policy, ...]]
+"""Policies by the name and text of their source."""
 
 Alarm = Callable[[str | None], None]
 
@@ -62,6 +65,8 @@ class Policies:
         self._slices: dict[tuple[str, int, str, str], Slice] = {}
         self._entities: dict[tuple[str, int], Entities] = {}
         self._decisions: dict[tuple[object, ...], Decision] = {}
+        self._last: tuple[Principal | None, Action | None, Shares] = (None, None, ())
+        self._parsed: Parsed = {}
         self.problem: str | None = None
         self.reload()
 
@@ -71,11 +76,15 @@ class Policies:
         if self._book is not None and self.problem is None and rows == self._rows:
             return
         try:
-            self._book = read_book(list(rows.values()))
+            self._book = read_book(list(rows.values()), self._parsed)
         except RulesError as error:
             self._say(str(error))
             return
         self._rows = rows
+        self._parsed = {
+            (row.name, row.cedar): self._parsed[row.name, row.cedar] for row in rows.values() if row.enabled
+        }
+        self._last = (None, None, ())
         self._slices.clear()
         self._entities.clear()
         self._decisions.clear()
@@ -96,7 +105,10 @@ class Policies:
         known = self._find(principal, action)
         if known is None:
             return Deny("default", "No valid policies are loaded, so everything is denied.")
-        return self._decide(known, Subject(principal, action, self._now), final=known.is_final)
+        subject = Subject(principal, action, self._now)
+        shares = known.share(subject)
+        self._last = (principal, action, shares)
+        return self._decide(known, subject, shares, None)
 
     async def authorize_content(
         self, principal: Principal, action: Action, findings: Sequence[Finding]
@@ -107,7 +119,10 @@ class Policies:
         known = self._find(principal, action)
         if known is None or known.is_final:
             return None
-        return self._decide(known, Subject(principal, action, self._now, tuple(findings)), final=True)
+        subject = Subject(principal, action, self._now, tuple(findings))
+        last = self._last  # mostly nobody else was judged in between
+        shares = last[2] if last[0] is principal and last[1] is action else known.share(subject)
+        return self._decide(known, subject, shares, known.share_content(subject))
 
     def _find(self, principal: Principal, action: Action) -> Slice | None:
         name = (principal.name, principal.version, action.kind, action.target_type)
@@ -119,14 +134,13 @@ class Policies:
             self._slices[name] = known
         return known
 
-    def _decide(self, known: Slice, subject: Subject, *, final: bool) -> Decision:
+    def _decide(self, known: Slice, subject: Subject, shares: Shares, content: Shares | None) -> Decision:
+        """`content`: None before it was looked into."""
         principal, action = subject.principal, subject.action
-        readings = known.readings if final or known.first is None else known.first.readings
-        shares = [share(read(subject)) for _, read, share in readings]
-        name = (principal.name, principal.version, action.kind, action.target_type, action.target, final, *shares)
+        name = (principal.name, principal.version, action.kind, action.target_type, action.target, shares, content)
         decision = self._decisions.get(name)
         if decision is None:
-            decision = self._ask(known, subject, final=final)
+            decision = self._ask(known, subject, final=content is not None or known.is_final)
             if len(self._decisions) >= REMEMBER:
                 self._decisions.clear()
             self._decisions[name] = decision
@@ -155,13 +169,19 @@ class Policies:
         return f"policy: {self.problem}" if self.problem else None
 
 
-def read_book(rows: Sequence[PolicyRow]) -> Rulebook:
-    """The policies that are turned on, in the order of their names. Raises `RulesError`."""
-    active = [row for row in sorted(rows, key=lambda row: row.name) if row.enabled]
-    return Rulebook(
-        parse_rules((row.name, row.cedar) for row in active if row.mode == "enforce"),
-        parse_rules((row.name, row.cedar) for row in active if row.mode == "observe"),
-    )
+def read_book(rows: Sequence[PolicyRow], parsed: Parsed | None = None) -> Rulebook:
+    """The policies that are turned on, in the order of their names. `parsed` keeps what need not be parsed again.
+
+    Raises `RulesError`.
+    """
+    known = {} if parsed is None else parsed
+    found: dict[str, list[Policy]] = {"enforce": [], "observe": []}
+    for row in sorted((row for row in rows if row.enabled), key=lambda row: row.name):
+        name = (row.name, row.cedar)
+        if name not in known:
+            known[name] = parse_rules([name])
+        found[row.mode] += known[name]
+    return Rulebook(found["enforce"], found["observe"])
 
 
 async def _note(services: Services, entry: Entry) -> None:

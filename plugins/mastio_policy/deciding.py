@@ -20,9 +20,14 @@ import orjson
 
 from mastio.cedar.schema import CONTENT
 from mastio.exchange import Allow, Decision, Deny, NeedsApproval, Principal
+from mastio.inspection import Finding
 from mastio_policy.facts import Reading, Subject, readings_of, write_context
 from mastio_policy.rules import Policy, PolicySet, Question, Verdict, add_resource, relax, scope_of_actions
 
+Shares = tuple[object, ...]
+"""As much of some facts as policies can tell apart."""
+
+REMEMBER_FINDINGS = 1000
 NOT_PERMITTED = "No policy permits this action."
 BROKEN = "A policy that could forbid this action cannot be evaluated."
 
@@ -40,7 +45,7 @@ class Stage(NamedTuple):
 class Slice:
     """The policies that can concern some actions. `shadow`: with those that are observed, where there are such."""
 
-    __slots__ = ("first", "shadow", "whole")
+    __slots__ = ("_content", "_content_readings", "_plain_readings", "first", "shadow", "whole")
 
     def __init__(self, enforced: Sequence[Policy], observed: Sequence[Policy]) -> None:
         together = [*enforced, *observed]
@@ -48,16 +53,29 @@ class Slice:
         self.shadow = make_stage(together) if observed else None
         looks_at_content = any(relax(policy, {CONTENT}) is not None for policy in together)
         self.first = _first_stage(enforced) if looks_at_content else None
+        readings = (self.shadow or self.whole).readings
+        self._plain_readings = tuple(one for one in readings if not one.path.startswith(f"{CONTENT}."))
+        self._content_readings = tuple(one for one in readings if one.path.startswith(f"{CONTENT}."))
+        self._content: dict[tuple[Finding, ...], Shares] = {}
 
     @property
     def is_final(self) -> bool:
         """Whether everything can be said before content is looked into."""
         return self.first is None
 
-    @property
-    def readings(self) -> tuple[Reading, ...]:
-        """What the final decision depends on, that of the observed policies too."""
-        return self.whole.readings if self.shadow is None else self.shadow.readings
+    def share(self, subject: Subject) -> Shares:
+        """What the decisions depend on that is known without content, of the observed policies too."""
+        return tuple([share(read(subject)) for _, read, share in self._plain_readings])
+
+    def share_content(self, subject: Subject) -> Shares:
+        """What they depend on of the content."""
+        known = self._content.get(subject.findings)
+        if known is None:
+            if len(self._content) >= REMEMBER_FINDINGS:
+                self._content.clear()
+            known = tuple([share(read(subject)) for _, read, share in self._content_readings])
+            self._content[subject.findings] = known
+        return known
 
     def decide_first(self, subject: Subject, entities: cedarpy.Entities) -> Decision:
         """What can be said without content; only where not `is_final`."""

@@ -7,7 +7,7 @@ a set for one name cannot tell two sets without it.
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -20,6 +20,7 @@ from mastio_policy.risks import classify
 from mastio_policy.rules import Policy
 
 DAY = 86_400
+NONE: frozenset[str] = frozenset()
 
 
 class Subject(NamedTuple):
@@ -65,8 +66,8 @@ def _share(path: str, against: Collection[Any] | None) -> Share:
     if against is None:
         return frozenset if FACTS[path].type.startswith("Set") else _itself
     if FACTS[path].type == "Long":
-        points = sorted(against)
-        return lambda value: None if value is None else bisect_left(points, value) + bisect_left(points, value + 1)
+        points = sorted({edge for literal in against for edge in (literal, literal + 1)})  # below, exactly, above
+        return lambda value: None if value is None else bisect_right(points, value)
     if FACTS[path].type.startswith("Set"):
         named = frozenset(against)
         return named.intersection
@@ -128,11 +129,13 @@ def _count_tools(subject: Subject) -> int:
 def _risks(subject: Subject) -> frozenset[str]:
     if subject.action.kind == "mcp.call":
         return _called_risks(subject)
-    return frozenset().union(*map(_classify_name, _names(subject)))
+    names = _names(subject)
+    return frozenset().union(*map(_classify_name, names)) if names else NONE
 
 
 def _called_risks(subject: Subject) -> frozenset[str]:
-    return frozenset().union(*(classify(name, arguments) for name, arguments in _called(subject)))
+    calls = _called(subject)
+    return frozenset().union(*(classify(name, arguments) for name, arguments in calls)) if calls else NONE
 
 
 def _called_names(subject: Subject) -> frozenset[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import cedarpy
@@ -120,3 +121,18 @@ def test_a_time_that_is_none(text: str) -> None:
 def test_looks(condition: str, looks: list[Look]) -> None:
     (rule,) = read_cedar(f"{PERMIT} when {{ {condition} }};")
     assert list(looks_of(rule.policy)) == looks
+
+
+def test_the_longest_source_takes_no_time() -> None:
+    """It is judged in the worker, between two requests of others."""
+    own = " && ".join(f"principal has a{n} && principal.a{n} > {n}" for n in range(20))
+    one = f"{PERMIT} when {{ {own} }};\n"
+    started = time.perf_counter()
+    assert len(read_cedar(one * (64_000 // len(one)))) > 50
+    assert time.perf_counter() - started < 5.0  # some 0.7 s; by trying types it was a minute
+
+
+def test_attributes_without_end_are_refused() -> None:
+    own = " && ".join(f"principal has a{n}" for n in range(21))
+    with pytest.raises(CedarError, match="more than 20"):
+        verify_cedar(f"{PERMIT} when {{ {own} }};")

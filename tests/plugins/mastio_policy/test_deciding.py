@@ -16,6 +16,7 @@ from mastio.inspection import Finding
 from mastio.store.base import PolicyRow
 from mastio.store.control import STARTER
 from mastio_policy import Policies, Settings
+from mastio_policy.deciding import Rulebook
 from mastio_policy.facts import READ, Reading, Subject, readings_of, write_context
 from mastio_policy.rules import Policy, PolicySet, Question, encode_agent, parse_rules
 
@@ -278,3 +279,32 @@ async def test_attributes_that_cedar_cannot_hold_deny() -> None:
     assert (await ask(policies_of(), principal=odd))[0] == Deny(
         "attributes", "The agent's attributes cannot be expressed in Cedar."
     )
+
+
+# --- what a decision costs --------------------------------------------------------------------------------------------
+
+
+def test_policies_about_others_cost_nothing() -> None:
+    """However many there are: the slice that is asked is the same, and so is what is read for it."""
+    base = ["permit(principal, action, resource) when { context.request.bytes < 9 };"]
+    others = [
+        f'forbid(principal in Group::"g{n}", action, resource) when {{ context.tools.count > {n} }};'
+        for n in range(300)
+    ]
+    others += [f'forbid(principal == Agent::"a{n}", action, resource);' for n in range(100)]
+    others += ['forbid(principal, action == Action::"mcp.call", resource) when { context.time.hour == 1 };'] * 100
+    for sources in (base, base + others):
+        book = Rulebook(parse_rules((f"p{n}", source) for n, source in enumerate(sources)))
+        found = book.find(ALICE, "llm.chat", "Model")
+        assert [policy.name for policy in found.whole.policies.policies] == ["p0"]
+        assert [reading.path for reading in found.whole.readings] == ["request.bytes"]
+
+
+def test_a_source_that_did_not_change_is_not_parsed_again() -> None:
+    directory = Directory(STARTER, PolicyRow("p", "forbid(principal, action, resource is Tool);"))
+    policies = Policies(directory, Settings(), lambda: 0.0)  # type: ignore[arg-type]
+    before = dict(policies._parsed)
+    directory.policies = {"starter": STARTER, "q": PolicyRow("q", "forbid(principal, action, resource is Host);")}
+    policies.reload()
+    assert policies._parsed["starter", STARTER.cedar] is before["starter", STARTER.cedar]
+    assert [name for name, _ in policies._parsed] == ["starter", "q"], "what is gone is forgotten"
