@@ -7,6 +7,7 @@ An error is born where the reason is known and becomes HTTP in `mastio.problem`,
     ├── AuthenticationError  401 who you are is not proven: repair the credential
     ├── Denied               403 known but not allowed; 429 when a limit is spent: ask an admin, or wait
     ├── Blocked              422 the content was refused: change the content
+    ├── InspectionError      503 what has to look at the content does not answer: try again later
     ├── DispatchError        502 the upstream failed: try again later, or another model
     │   └── UpstreamTimeout  504
     ├── AuditError           503 it cannot be recorded, so it is not done: try again later
@@ -101,6 +102,9 @@ CODES: dict[str, Code] = {
     # the appliance itself
     "audit_unavailable": Code(503, "Nothing was done, because it could not be recorded; try again after Retry-After."),
     "audit_damaged": Code(500, "Run mastio audit verify beside the appliance; copy its data first: it is evidence."),
+    "inspection_unavailable": Code(
+        503, "Nothing was done, because what has to look at it does not answer; try again after Retry-After."
+    ),
     "overloaded": Code(503, "Try again after Retry-After."),
     "not_ready": Code(503, "Try again after Retry-After; the message names the part that is not usable."),
     "store_unavailable": Code(503, "The control-plane database does not answer; try again after Retry-After."),
@@ -152,6 +156,15 @@ class Blocked(MastioError):
     def __init__(self, message: str, findings: Sequence[tuple[str, int, int]] = ()) -> None:
         super().__init__(message)
         self.findings = findings
+
+
+class InspectionError(MastioError):
+    """What has to look at the content cannot, so nothing is done."""
+
+    default_code = "inspection_unavailable"
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, headers=(("Retry-After", "1"),))
 
 
 class DispatchError(MastioError):

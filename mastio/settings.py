@@ -20,7 +20,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from mastio.errors import ConfigurationError
 from mastio.target import TargetError, parse_base_url
 
-DEFAULT_PLUGINS = ("mtls", "dpop", "token", "apikey", "policy", "limits", "audit", "llm", "cache")
+DEFAULT_PLUGINS = (
+    "mtls", "dpop", "token", "apikey", "policy", "limits", "detectors", "redaction", "audit", "llm", "cache",
+)  # fmt: skip
 
 
 class Section(BaseModel):

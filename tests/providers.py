@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -65,12 +65,16 @@ class Provider(ThreadingHTTPServer):
         """What is answered first, one by one; then `script`."""
         self.by_model: dict[str, Script] = {}
         """What is answered for a model, before any of these."""
+        self.answer: Callable[[Asked], Script] | None = None
+        """What is answered instead of all of these, where it depends on what is asked."""
 
     @property
     def last(self) -> Asked:
         return self.asked[-1]
 
     def choose(self, asked: Asked) -> Script:
+        if self.answer is not None:
+            return self.answer(asked)
         if self.by_model and (written := self.by_model.get(asked.model)) is not None:
             return written
         return self.next.pop(0) if self.next else self.script

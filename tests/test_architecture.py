@@ -14,7 +14,7 @@ PLUGINS = sorted((ROOT / "plugins").rglob("*.py"))
 
 PLUGIN_MAY = {
     "mastio", "mastio.budgets", "mastio.cedar.paths", "mastio.cedar.schema", "mastio.cedar.source",
-    "mastio.decoding", "mastio.inspection", "mastio.reading.document",
+    "mastio.decoding", "mastio.inspection", "mastio.matching", "mastio.reading.document",
     "mastio.reading.stream",
     "mastio.errors", "mastio.exchange", "mastio.hooks", "mastio.jose", "mastio.presented",
     "mastio.provider_secrets",
@@ -25,7 +25,8 @@ PLUGIN_MAY = {
 """What a plugin may import of the core: the contract, the Protocols and the pure rooms. Never another plugin."""
 
 PURE = [
-    "mastio/first_providers.py", "mastio/inspection.py", "mastio/reading/document.py", "mastio/reading/fragments.py",
+    "mastio/first_providers.py", "mastio/inspection.py", "mastio/matching.py", "mastio/reading/document.py",
+    "mastio/reading/fragments.py",
     "mastio/reading/stream.py", "plugins/mastio_llm/texts/openai.py", "plugins/mastio_llm/texts/anthropic.py",
     "plugins/mastio_llm/texts/gemini.py",
     "mastio/approval.py", "mastio/budgets.py", "mastio/decoding.py", "mastio/exchange.py",

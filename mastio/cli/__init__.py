@@ -32,6 +32,7 @@ VERBS = {
     "providers": "list, add, remove LLM providers",
     "policy": "list, show, set, remove, check, eval, replay policies; install those that come with the appliance",
     "budgets": "list, show, add, remove limits of requests, tokens and USD",
+    "redaction": "list, show, add, remove redaction policies; explain and reidentify",
     "audit": "verify the audit log; proofs, exports, checkpoints, receipts",
     "stub-llm": "run a stand-in for an LLM provider",
 }

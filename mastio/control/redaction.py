@@ -16,19 +16,19 @@ from mastio.errors import BadRequest
 from mastio.store.base import Direction, RedactionRow, Strategy, Treatment, TypeRule
 
 Glob = Annotated[str, StringConstraints(min_length=1, max_length=256)]
-Globs = Annotated[tuple[Glob, ...], Field(max_length=256)]
+Globs = Annotated[list[Glob], Field(max_length=256)]
 TypeName = Annotated[str, StringConstraints(pattern=r"^(\*|[A-Z][A-Z0-9_]{0,63})$")]
 Value = Annotated[str, StringConstraints(min_length=3, max_length=256)]
-Values = Annotated[tuple[Value, ...], Field(max_length=1000)]
+Values = Annotated[list[Value], Field(max_length=1000)]
 Mode = Literal["enforce", "observe"]
 
 
 class MatchBody(Body):
     """What a policy is for; what is left out matches everything."""
 
-    agents: Globs = ()
-    models: Globs = ()
-    kinds: Globs = ()
+    agents: Globs = []
+    models: Globs = []
+    kinds: Globs = []
     direction: Direction = "both"
 
 
@@ -51,8 +51,8 @@ class RedactionPut(Body):
     types: Types
     restore: bool = True
     mode: Mode = "enforce"
-    always: Values = ()
-    never: Values = ()
+    always: Values = []
+    never: Values = []
 
 
 class RedactionBody(RedactionPut):
@@ -145,19 +145,28 @@ class RedactionRouter:
 
 
 def redaction_row(name: str, body: RedactionPut) -> RedactionRow:
-    match = body.match
     return RedactionRow(
-        name, _rules(body.types), match.agents, match.models, match.kinds, match.direction, body.restore, body.mode,
-        body.always, body.never,
-    )  # fmt: skip
+        name, _rules(body.types), *_matched(body.match), body.restore, body.mode, tuple(body.always), tuple(body.never)
+    )
 
 
 def changed_redaction(row: RedactionRow, body: RedactionPatch) -> RedactionRow:
     if body.match is not None:
-        row = replace(row, **body.match.model_dump())
+        agents, models, kinds, direction = _matched(body.match)
+        row = replace(row, agents=agents, models=models, kinds=kinds, direction=direction)
     if body.types is not None:
         row = replace(row, types=_rules(body.types))
-    return replace(row, **body.model_dump(include={"restore", "mode", "always", "never"}, exclude_none=True))
+    return replace(
+        row,
+        restore=row.restore if body.restore is None else body.restore,
+        mode=body.mode or row.mode,
+        always=row.always if body.always is None else tuple(body.always),
+        never=row.never if body.never is None else tuple(body.never),
+    )
+
+
+def _matched(match: MatchBody) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], Direction]:
+    return tuple(match.agents), tuple(match.models), tuple(match.kinds), match.direction
 
 
 def _rules(types: Mapping[str, TypeRuleBody]) -> dict[str, TypeRule]:

@@ -15,6 +15,7 @@ PURPOSES = (
     "cache",
     "edge",
     "enrollment-tokens",
+    "redaction",
     "store-secrets",
 )
 """Every purpose there is. A key is made for each at the first start, and never silently again when one is asked for."""

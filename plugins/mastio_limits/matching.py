@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from fnmatch import fnmatchcase
 
 from mastio.exchange import Action, Principal
+from mastio.matching import covers_model
 from mastio.store.base import BudgetRow
 
 REMEMBER = 50_000
@@ -43,17 +43,6 @@ class Matching:
         if action.target_type == "Model":
             found += [budget for budget in self._models if covers_model(budget.subject or "", action)]
         return tuple(sorted(found, key=lambda budget: budget.name))
-
-
-def covers_model(glob: str, action: Action) -> bool:
-    """A glob is of `provider/model`, of an alias that the caller used, or without a slash of the model's own name.
-
-    Capitals do not count: there are providers to whom they are the same, and a budget is no name's to get around.
-    """
-    names = [action.target] if action.alias is None else [action.target, action.alias]
-    if "/" not in glob:
-        names.append(action.target.partition("/")[2])
-    return any(fnmatchcase(name.lower(), glob.lower()) for name in names)
 
 
 def _by_subject(budgets: Iterable[BudgetRow]) -> dict[str, list[BudgetRow]]:

@@ -1,1 +1,127 @@
-"""Finds and replaces what must not leave: the engine of redaction."""
+"""Redaction: finds personal data and secrets in messages and replies, and takes out what policies say.
+
+`catalogue/` are the types, `engine.py` finds their values in one pass, `stream.py` in texts that come in pieces.
+`rulings.py` says what policies do with them, `strategies.py` what takes their place, `vault.py` puts it back for the
+caller. `inspector.py` looks at an exchange. The policies are objects of the control plane (`/v1/admin/redaction`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Annotated, Literal
+
+from pydantic import Field, StringConstraints
+
+from mastio.errors import BadRequest, ConfigurationError
+from mastio.hooks import Hooks, Plugin, PluginSettings
+from mastio.services import Services
+from mastio.store.base import RedactionRow
+from mastio.target import TargetError
+from mastio_redaction.catalogue import CATALOGUE
+from mastio_redaction.custom import Custom, CustomError, Dictionary
+from mastio_redaction.doors import ROUTES, Doors
+from mastio_redaction.engine import Engine
+from mastio_redaction.inspector import Finder, Inspector
+from mastio_redaction.recogniser import Recogniser, RecogniserSettings
+from mastio_redaction.rulings import ALL, Rule, Rulings
+from mastio_redaction.strategies import Keys
+from mastio_redaction.stream import UNREADABLE
+
+LISTED = "LISTED"
+"""The type of values that a policy always finds."""
+
+TypeName = Annotated[str, StringConstraints(pattern=r"^[A-Z][A-Z0-9_]{0,63}$")]
+
+
+class Words(PluginSettings):
+    """`terms` are values of `type`, where up to `distance` letters may be wrong."""
+
+    type: TypeName
+    terms: tuple[str, ...]
+    distance: int = Field(default=0, ge=0, le=2)
+
+
+class Settings(PluginSettings):
+    """`unspoken`: what is done with values that no policy speaks of: `flag` notes in the log that they were there,
+    `off` does not look for them. `patterns`: further types, each with a list of expressions. `dictionaries`: words that
+    are values of a type, one `[[redaction.dictionaries]]` table each, with `type`, `terms`, `distance`.
+    `recogniser`: another recogniser that is asked too, with `url`, `allow_addresses`, `language`, `types`, `min_score`,
+    `deadline_ms`, `when_broken`; none by default."""
+
+    unspoken: Literal["flag", "off"] = "flag"
+    patterns: dict[TypeName, tuple[str, ...]] = Field(default_factory=dict)
+    dictionaries: tuple[Words, ...] = ()
+    recogniser: RecogniserSettings | None = None
+
+
+class Policies:
+    """The redaction policies in force in this worker, kept up with the directory."""
+
+    def __init__(self, settings: Settings, services: Services, finder: Finder, inspector: Inspector) -> None:
+        self._settings = settings
+        self._directory = services.directory
+        self._finder = finder
+        self._inspector = inspector
+        self._rows: Mapping[str, RedactionRow] | None = None
+        self._always: tuple[str, ...] | None = None
+        self.reload()
+
+    def reload(self) -> None:
+        """Take the directory's policies, unless they are those in force."""
+        rows = dict(self._directory.redaction)
+        if rows == self._rows:
+            return
+        always = tuple(sorted({value for row in rows.values() for value in row.always}))
+        if always != self._always:
+            self._finder.engine = self._finder.engine.extended(own_of(self._settings, always))
+            self._always = always
+        self._inspector.rulings = Rulings(rows.values(), Rule(self._settings.unspoken))
+        self._rows = rows
+
+    def verify(self, row: RedactionRow) -> None:
+        """Raises `BadRequest` (invalid_body) for a type that nobody finds and a value that cannot be looked for."""
+        unknown = row.types.keys() - self._finder.classes.keys() - {ALL}
+        if unknown:
+            raise BadRequest(f"types: nothing is called {min(unknown)} here.", code="invalid_body")
+        try:
+            self._finder.engine.extended(own_of(self._settings, row.always))
+        except CustomError as error:
+            raise BadRequest(f"always: {error}", code="invalid_body") from error
+
+
+def own_of(settings: Settings, always: tuple[str, ...]) -> Custom:
+    """What an admin adds to the catalogue."""
+    return Custom(
+        expressions=dict(settings.patterns),
+        dictionaries=tuple(Dictionary(one.type, one.terms, one.distance) for one in settings.dictionaries),
+        always={LISTED: always} if always else {},
+    )
+
+
+@asynccontextmanager
+async def setup(settings: Settings, services: Services) -> AsyncIterator[Hooks]:
+    try:
+        engine = Engine(CATALOGUE).extended(own_of(settings, ()))
+    except CustomError as error:
+        raise ConfigurationError(str(error), "See redaction.patterns and redaction.dictionaries.") from error
+    recogniser = None
+    if settings.recogniser is not None:
+        try:
+            recogniser = Recogniser(settings.recogniser, services.upstreams)
+        except TargetError as error:
+            raise ConfigurationError(f"The recogniser: {error}", "See redaction.recogniser.") from error
+    own = (LISTED, UNREADABLE, *settings.patterns, *(one.type for one in settings.dictionaries))
+    asked = settings.recogniser.types if settings.recogniser is not None else ()
+    finder = Finder(engine, recogniser, (*own, *asked))
+    keys = Keys(services.keys.key("redaction"))
+    inspector = Inspector(finder, keys)
+    policies = Policies(settings, services, finder, inspector)
+    services.directory.on_change(policies.reload)
+    doors = Doors(inspector, services.directory, keys)
+    yield Hooks(
+        inspect=inspector.inspect, read=doors.read, dispatch=doors.dispatch, verify={"redaction": policies.verify}
+    )
+
+
+plugin = Plugin(name="redaction", settings=Settings, setup=setup, routes=ROUTES)

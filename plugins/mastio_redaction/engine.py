@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Collection, Sequence
+from copy import copy
 from typing import Any, NamedTuple
 
 import hyperscan
@@ -72,6 +73,13 @@ class Engine:
         self._local = threading.local()
         self.width = self._own.width if self._own else 0
         """Characters that a stream has to hold back always: what an administrator added may have spaces inside."""
+
+    def extended(self, custom: Custom) -> Engine:
+        """The same automaton with another admin's additions. Raises `CustomError`."""
+        made = copy(self)
+        made._own = Own(custom) if custom else None
+        made.width = made._own.width if made._own else 0
+        return made
 
     def find(self, text: str, *, name: str = "", only: Collection[str] | None = None) -> list[Span]:
         """The values in `text`, in order, none overlapping.

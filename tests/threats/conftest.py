@@ -27,6 +27,13 @@ def other_kit(appliance: Appliance, other: Identity) -> Kit:
     return Kit(appliance, other)
 
 
+@pytest.fixture(autouse=True)
+def fresh_tokens(request: pytest.FixtureRequest) -> None:
+    for name in ("kit", "other_kit"):
+        if name in request.fixturenames:
+            request.getfixturevalue(name).freshen()
+
+
 @pytest.fixture
 def judge(appliance: Appliance, stub: Stub, agent: Identity, request: pytest.FixtureRequest) -> Judge:
     return Judge(appliance, stub, request.node.name)

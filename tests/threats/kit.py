@@ -30,6 +30,7 @@ DROP = object()
 
 ASSERTION = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 NONCE_SECONDS = 20
+TOKEN_SECONDS = 240
 
 
 def merge(members: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
@@ -78,6 +79,7 @@ class Kit:
         self._nonce = ""
         self._nonce_at = 0.0
         self._token = ""
+        self._token_at = 0.0
 
     # --- what is right --------------------------------------------------------------------------------------------
 
@@ -93,7 +95,13 @@ class Kit:
     def token(self) -> str:
         if not self._token:
             self._token = self.new_token()
+            self._token_at = time.monotonic()
         return self._token
+
+    def freshen(self) -> None:
+        """Between two tests: a token lives for ten minutes, and a session longer. Within one it stays the same."""
+        if time.monotonic() - self._token_at > TOKEN_SECONDS:
+            self._token = ""
 
     def new_token(self) -> str:
         answer = self.ask_token(self.form())

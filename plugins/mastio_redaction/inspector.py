@@ -1,0 +1,175 @@
+"""Looks at the texts of an exchange, both ways: finds values, does with them what policies say, puts originals back.
+
+What is found in a message is replaced there and remembered in the exchange's own vault. Its watch looks at the reply:
+what the model wrote is treated by the policies for replies, and then what took an original's place gives way to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from mastio.errors import Blocked
+from mastio.exchange import Action, Principal
+from mastio.inspection import UNINSPECTED, Block, Carrier, Filter, Finding, Pass, Passage, Redact, Verdict, merge
+from mastio_redaction.engine import Engine, Span
+from mastio_redaction.recogniser import Recogniser, unite
+from mastio_redaction.rulings import Rulings, Side
+from mastio_redaction.strategies import Keys
+from mastio_redaction.stream import Settled, Stream
+from mastio_redaction.treating import Outcome, Treatment, describe_block, put_in_place
+from mastio_redaction.vault import Restorer, Vault
+
+
+class Finder:
+    """The engine, and whoever is asked besides. `own`: the types that an admin added."""
+
+    def __init__(self, engine: Engine, recogniser: Recogniser | None, own: Iterable[str] = ()) -> None:
+        self.engine = engine
+        self._recogniser = recogniser
+        self.classes: Mapping[str, str] = {
+            **{kind.name: kind.cls for kind in engine.types}, **dict.fromkeys(own, "custom"),
+        }  # fmt: skip
+
+    async def find_all(self, passages: Sequence[Passage]) -> tuple[list[list[Span]], bool]:
+        """What is in each, and whether everybody was asked who should be. Raises `InspectionError`."""
+        texts = [passage.text for passage in passages]
+        found = self.engine.find_all(texts, names=[passage.name for passage in passages])
+        if self._recogniser is None:
+            return found, True
+        others = await self._recogniser.find_all(texts)
+        if others is None:
+            return found, False
+        return [unite(own, other) for own, other in zip(found, others, strict=True)], True
+
+
+class Inspector:
+    """`hooks.Inspect` of one worker."""
+
+    def __init__(self, finder: Finder, keys: Keys) -> None:
+        self.finder = finder
+        self._keys = keys
+        self.rulings = Rulings()
+
+    async def inspect(self, principal: Principal, action: Action, passages: Sequence[Passage]) -> Verdict:
+        ruling = self.rulings.find(principal, action)
+        vault = self.open_vault(principal)
+        # what the model itself writes is never put back: a vault of its own
+        own = self.treat_by(ruling.response, principal, self.open_vault(principal))
+        watch = ReplyWatch(self.finder, own, ruling.response, vault)
+        if ruling.request.is_off and ruling.observed is None:
+            return Pass(watch=watch if watch.is_needed else None)
+        found, complete = await self.finder.find_all(passages)
+        if complete and not any(found):
+            return Pass(watch=watch if watch.is_needed else None)
+        texts = [passage.text for passage in passages]
+        outcome = self.treat_by(ruling.request, principal, vault).treat_all(texts, found)
+        findings = merge(outcome.findings)
+        if ruling.observed is not None:
+            findings = (*findings, *self._observe(ruling.observed, principal, texts, found, outcome))
+        if not complete:
+            findings = (*findings, Finding(UNINSPECTED, 100))
+        if outcome.blocked:
+            return Block(describe_block(outcome.blocked), findings)
+        seen = watch if watch.is_needed else None
+        return Redact(outcome.texts, findings, seen) if outcome.texts else Pass(findings, seen)
+
+    def open_vault(self, principal: Principal) -> Vault:
+        """The same value of one agent has the same token in all of its exchanges."""
+        return Vault(self._keys, principal.name.encode())
+
+    def treat_by(self, side: Side, principal: Principal, vault: Vault) -> Treatment:
+        """`vault` remembers what is to be put back."""
+        return Treatment(side, self.finder.classes, vault, self.open_vault(principal))
+
+    def _observe(
+        self, side: Side, principal: Principal, texts: Sequence[str], found: Sequence[Sequence[Span]], done: Outcome
+    ) -> Iterator[Finding]:
+        """What would have been done besides, as labels of their own."""
+        would = self.treat_by(side, principal, self.open_vault(principal)).treat_all(texts, found)
+        if would.blocked and not done.blocked:
+            yield Finding("observed.block", 100)
+        elif more := [n for n, text in would.texts.items() if done.texts.get(n) != text]:
+            yield Finding("observed.redact", 100, len(more))
+
+
+class ReplyWatch:
+    """`inspection.Watch` of one exchange."""
+
+    def __init__(self, finder: Finder, treatment: Treatment, side: Side, vault: Vault) -> None:
+        self._finder = finder
+        self._treatment = treatment
+        self._side = side
+        self._vault = vault
+        self._found: list[Finding] = []
+
+    @property
+    def is_needed(self) -> bool:
+        return not self._side.is_off or len(self._vault) > 0
+
+    async def look(self, passages: Sequence[Passage]) -> Verdict:
+        changed: dict[int, str] = {}
+        if not self._side.is_off:
+            found, complete = await self._finder.find_all(passages)
+            outcome = self._treatment.treat_all([passage.text for passage in passages], found)
+            self.note(outcome.findings)
+            if not complete:
+                self.note([Finding(UNINSPECTED, 100)])
+            if outcome.blocked:
+                return Block(describe_block(outcome.blocked), tuple(outcome.findings))
+            changed = outcome.texts
+        if len(self._vault):
+            for number, passage in enumerate(passages):
+                said = changed.get(number, passage.text)
+                original = self._vault.restore(said)
+                if original != said:
+                    changed[number] = original
+        return Redact(changed) if changed else Pass()
+
+    def open(self, carrier: Carrier) -> Filter:
+        return ReplyFilter(self._finder.engine, self._treatment, self._side, self._vault, self)
+
+    def note(self, findings: Iterable[Finding]) -> None:
+        self._found.extend(findings)
+
+    def findings(self) -> Iterable[Finding]:
+        return self._found
+
+
+class ReplyFilter:
+    """`inspection.Filter` of one text of a streamed reply. Where nothing may be changed nothing is held back."""
+
+    def __init__(self, engine: Engine, treatment: Treatment, side: Side, vault: Vault, watch: ReplyWatch) -> None:
+        self._treatment = treatment
+        self._watch = watch
+        self._stream = None if side.is_off else Stream(engine)
+        self._changes = side.changes
+        self._restorer = None if not len(vault) else Restorer(vault)
+
+    def feed(self, text: str) -> str:
+        settled = () if self._stream is None else self._stream.feed(text)
+        return self._restore(self._treat(settled) if self._changes else self._note(settled, text))
+
+    def close(self) -> str:
+        settled = () if self._stream is None else self._stream.close()
+        rest = self._restore(self._treat(settled) if self._changes else self._note(settled, ""))
+        return rest if self._restorer is None else rest + self._restorer.close()
+
+    def _treat(self, settled: Iterable[Settled]) -> str:
+        return "".join(self._treat_one(one) for one in settled)
+
+    def _treat_one(self, settled: Settled) -> str:
+        treated = self._treatment.treat(settled.text, settled.spans)
+        self._watch.note(self._treatment.find(treated))
+        blocked = {one.span.type for one in treated if one.rule.action == "block"}
+        if blocked:
+            raise Blocked(describe_block(blocked))
+        return put_in_place(settled.text, treated)
+
+    def _note(self, settled: Iterable[Settled], text: str) -> str:
+        """What was found is noted, and the text goes on as it came."""
+        for one in settled:
+            self._watch.note(self._treatment.find(self._treatment.treat(one.text, one.spans)))
+        return text
+
+    def _restore(self, text: str) -> str:
+        return text if self._restorer is None else self._restorer.feed(text)

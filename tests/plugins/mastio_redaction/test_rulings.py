@@ -1,0 +1,102 @@
+"""Which policies are for whom, and what several of them say together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mastio.exchange import Action, Principal
+from mastio.store.base import RedactionRow, TypeRule
+from mastio_redaction.rulings import UNSPOKEN, Rule, Rulings, is_for, join
+
+ALICE = Principal("alice", frozenset({"agent"}), groups=frozenset({"finance"}), version=3)
+CHAT = Action("llm.chat", "Model", "openai/gpt-4o", alias="smart")
+EGRESS = Action("egress.http", "Connection", "crm")
+
+
+def policy(name: str = "p", types: Any = None, **more: Any) -> RedactionRow:
+    given = {"*": "redact"} if types is None else types
+    return RedactionRow(name, {kind: TypeRule(*said.split(":")) for kind, said in given.items()}, **more)
+
+
+@pytest.mark.parametrize(
+    ("match", "is_met"),
+    [
+        ({}, True),
+        ({"agents": ("ali*",)}, True),
+        ({"agents": ("bob", "group:finance")}, True),
+        ({"agents": ("finance",)}, False),
+        ({"agents": ("group:*",)}, True),
+        ({"kinds": ("llm.*",)}, True),
+        ({"kinds": ("egress.*",)}, False),
+        ({"models": ("openai/*",)}, True),
+        ({"models": ("OpenAI/GPT-4o",)}, True),
+        ({"models": ("gpt-4o",)}, True),
+        ({"models": ("smart",)}, True),
+        ({"models": ("anthropic/*",)}, False),
+        ({"agents": ("alice",), "kinds": ("llm.chat",), "models": ("claude*",)}, False),
+    ],
+)
+def test_whom_a_policy_is_for(match: dict[str, Any], is_met: bool) -> None:
+    assert is_for(policy(**match), ALICE, CHAT) is is_met
+
+
+def test_a_policy_for_models_is_for_nothing_else() -> None:
+    assert not is_for(policy(models=("*",)), ALICE, EGRESS)
+    assert is_for(policy(), ALICE, EGRESS)
+
+
+def test_whoever_may_answer_counts() -> None:
+    other = Action("llm.chat", "Model", "backup/claude", alternatives=(CHAT,))
+    assert is_for(policy(models=("openai/*",)), ALICE, other)
+
+
+@pytest.mark.parametrize(
+    ("said", "card", "mail"),
+    [
+        ([], "flag", "flag"),
+        ([{"*": "redact"}], "redact", "redact"),
+        ([{"*": "redact", "CARD": "off"}], "off", "redact"),
+        ([{"*": "redact"}, {"CARD": "off"}], "off", "redact"),
+        ([{"CARD": "redact"}, {"CARD": "off"}], "redact", "flag"),
+        ([{"CARD": "flag"}, {"CARD": "block"}, {"CARD": "redact"}], "block", "flag"),
+        ([{"*": "off"}, {"*": "flag"}], "flag", "flag"),
+        ([{"*": "off"}], "off", "off"),
+    ],
+)
+def test_what_several_say_together(said: list[dict[str, str]], card: str, mail: str) -> None:
+    side = join([policy(f"p{n}", types) for n, types in enumerate(said)], "request", UNSPOKEN)
+    assert (side.rule("CARD").action, side.rule("MAIL").action) == (card, mail)
+    assert side.is_off is (card == mail == "off")
+    assert side.changes is bool({card, mail} & {"redact", "block"})
+
+
+def test_the_policy_that_counts_brings_its_strategy_and_whether_it_restores() -> None:
+    rows = [policy("a", {"CARD": "flag"}), policy("b", {"CARD": "redact:mask"}, restore=False)]
+    assert join(rows, "request", UNSPOKEN).rule("CARD") == Rule("redact", "mask", False, "b")
+    assert join(rows, "request", UNSPOKEN).rule("MAIL") == Rule("flag", "tag", False, None)
+
+
+@pytest.mark.parametrize(("direction", "request_", "response"), [
+    ("request", "redact", "flag"), ("response", "flag", "redact"), ("both", "redact", "redact"),
+])  # fmt: skip
+def test_directions(direction: Any, request_: str, response: str) -> None:
+    ruling = Rulings([policy(direction=direction)]).find(ALICE, CHAT)
+    assert (ruling.request.rule("X").action, ruling.response.rule("X").action) == (request_, response)
+
+
+def test_what_only_observes_changes_nothing() -> None:
+    rulings = Rulings([policy("a", {"CARD": "flag"}), policy("b", {"CARD": "block"}, mode="observe")])
+    ruling = rulings.find(ALICE, CHAT)
+    assert ruling.request.rule("CARD").action == "flag"
+    assert ruling.observed is not None and ruling.observed.rule("CARD").action == "block"
+    assert Rulings([policy()]).find(ALICE, CHAT).observed is None
+
+
+def test_who_changed_is_looked_up_again() -> None:
+    rulings = Rulings([policy(agents=("group:finance",))])
+    assert rulings.find(ALICE, CHAT).request.changes
+    moved = Principal("alice", frozenset({"agent"}), version=4)
+    assert not rulings.find(moved, CHAT).request.changes
+    assert rulings.find(ALICE, CHAT) is rulings.find(ALICE, CHAT)
