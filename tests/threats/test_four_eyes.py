@@ -19,7 +19,7 @@ from threats.attempts import SELF, Answer, Judge, refusal
 from world import NGINX, Appliance, Stub, open_appliance, wait_until
 
 POLICIES, ADMINS, HOLDS, AGENTS = "/v1/admin/policies", "/v1/admin/admins", "/v1/admin/holds", "/v1/admin/agents"
-POLICY = {"cedar": 'forbid (principal, action == Action::"nothing", resource);'}
+POLICY = {"cedar": 'forbid (principal == Agent::"nobody", action, resource);'}
 CLOSED = refusal(409, "conflict", "control")
 OWN = refusal(403, "second_admin_required", "control")
 ROLE = refusal(403, "role_required")
