@@ -133,10 +133,10 @@ class Engine:
                     cues = self._read_cues(plain)
                 if signal.cue is not None and not cues.between(signal.cue, start - BESIDE, end + BESIDE):
                     continue
-                key = (signal.kind, start, end)
+                key = (signal.category, start, end)
                 worth = worths.get(key)
                 if worth is None:
-                    worth = worths[key] = temper(signal.kind, data, start, end, cues)
+                    worth = worths[key] = temper(signal.category, data, start, end, cues)
                 matches.append(Match(signal.category, signal.number, signal.weight * factor * worth, start, end))
         return matches
 
@@ -160,11 +160,18 @@ class Engine:
         for number, _, end in shapes:
             concept = self._shape_number[number]
             if wanted >> concept & 1:
-                match = self._shape_starts[number].search(data, max(0, end - 400), end)
-                places.setdefault(concept, []).append((end - 1 if match is None else match.start(), end))
+                places.setdefault(concept, []).append((self._find_start(number, data, end), end))
         for spots in places.values():
             spots.sort()
         return places, wide
+
+    def _find_start(self, number: int, data: bytes, end: int) -> int:
+        """Where a shape that ends at `end` begins: the database does not say. Most are short."""
+        for back in (32, 480):
+            match = self._shape_starts[number].search(data, max(0, end - back), end)
+            if match is not None:
+                return match.start()
+        return end - 1
 
     def _read_cues(self, plain: bytes) -> Cues:
         places: dict[str, list[int]] = {}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from itertools import product
 from typing import Any, NamedTuple
 
 import hyperscan
@@ -73,7 +74,7 @@ class Words:
         patterns: dict[bytes, tuple[set[str], int]] = {}
         for table, anywhere, wide in tables:
             for concept, words in table.items():
-                for word in filter(None, (word.strip() for word in words.split(","))):
+                for word in expand(words):
                     inner = "*" in word[:-1]
                     key = _inner_star(word, anywhere) if inner else _literal(word, anywhere)
                     known = (patterns if inner else literals).setdefault(key, (set(), 2 if wide else 1))
@@ -84,6 +85,12 @@ class Words:
 
     def scan(self, data: bytes) -> Hits:
         return scan(self._database, data)
+
+
+def expand(words: str) -> Iterable[str]:
+    """The words of a list; `kill/hurt him/her` are four."""
+    for word in filter(None, (word.strip() for word in words.split(","))):
+        yield from (" ".join(parts) for parts in product(*(part.split("/") for part in word.split(" "))))
 
 
 def _quote(literal: bytes) -> bytes:

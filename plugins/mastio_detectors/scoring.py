@@ -60,40 +60,71 @@ def find(signal: Compiled, places: Mapping[int, Places], wide: Mapping[int, bool
     """Where the signal's concepts stand together. `wide`: places in scripts that need two bytes for a letter."""
     found = []
     others = [places[concept] for concept in signal.others]
-    starts = [[start for start, _ in other] for other in others]
-    for start, end in places[signal.anchor]:
-        reach = signal.reach * (2 if wide.get(start) else 1)
+    ordered = signal.ordered
+    for anchor in places[signal.anchor]:
+        start, end = anchor
+        reach = signal.reach * 2 if start in wide else signal.reach
         low, high, at = start, end, end
-        for other, begins in zip(others, starts, strict=True):
-            near = _nearest(other, begins, start if not signal.ordered else at, at, reach, signal.ordered)
+        used = [anchor]
+        for other in others:
+            near = _nearest(other, start, at, reach, used, ordered)
             if near is None:
                 break
-            low, high = min(low, near[0]), max(high, near[1])
-            if signal.ordered:
+            used.append(near)
+            if near[0] < low:
+                low = near[0]
+            if near[1] > high:
+                high = near[1]
+            if ordered:
                 at = near[1]
         else:
             found.append((low, high))
     return found
 
 
+_TRIES = 6
+"""How many places on each side of the anchor are tried. More hits than that are of the same words."""
+
+
 def _nearest(
-    places: Places, begins: Sequence[int], start: int, end: int, reach: int, after_only: bool
+    places: Places, start: int, end: int, reach: int, used: Places, after_only: bool
 ) -> tuple[int, int] | None:
-    """The nearest place after `end`, or before `start`, within reach. Neighbours share the space between them."""
-    best = None
-    after = bisect_left(begins, end - 1)
-    if after < len(places) and places[after][0] - end <= reach:
-        best = places[after]
-    if after_only:
-        return best
-    limit = reach if best is None else best[0] - end
-    for place in reversed(places[max(0, after - 8) : after]):
-        if place[1] <= start + 1:
-            return place if start - place[1] < limit or (best is None and start - place[1] <= limit) else best
+    """The nearest place after `end`, or before `start`, within reach and apart from those used. Neighbours share the
+    space between them."""
+    if len(places) > 2 * _TRIES:
+        at = bisect_left(places, (end - 1, 0))
+        places = places[max(0, at - _TRIES) : at + _TRIES]
+    best, least = None, reach + 1
+    for place in places:
+        low, high = place
+        if low >= end - 1:
+            distance = low - end
+        elif high <= start + 1 and not after_only:
+            distance = start - high
+        else:
+            continue
+        if distance < least:
+            for one in used:
+                if low < one[1] - 1 and high > one[0] + 1:
+                    break
+            else:
+                best, least = place, distance
     return best
 
 
 # --- what stands around a match ------------------------------------------------------------------------------------
+
+_ASKED = frozenset({"identity", "confidential"})
+"""Classes in which a question how something is done is hardly ever an order to do it."""
+
+_SHAPED = frozenset({"exfiltration.command", "exfiltration.markdown_image", "exfiltration.link", "injection.boundary"})
+"""Categories of shapes, which stand in quotation marks and beside negations as they would anywhere."""
+
+_CODE = re.compile(rb"[a-z]_[a-z]|[a-z]\(|[;{}]|==|=>|->|\(\)")
+"""What stands between words in a program, and hardly in a sentence."""
+
+_MEANT = frozenset({"injection", "exfiltration", "jailbreak"})
+"""Classes whose words are those of programs too."""
 
 _BREAK = re.compile(rb"[.!?;:,\n]|\xe3\x80\x82|\xef\xbc\x8c|\xd8\x8c")
 
@@ -111,8 +142,11 @@ class Cues(NamedTuple):
         return at < len(places) and places[at] < high
 
 
-def temper(kind: str, data: bytes, start: int, end: int, cues: Cues) -> float:
+def temper(category: str, data: bytes, start: int, end: int, cues: Cues) -> float:
     """What a match at `[start, end)` is worth of what it would be in a bare order: more than 0, at most 1."""
+    kind = category.partition(".")[0]
+    if category in _SHAPED:
+        return 0.7 if cues.between("teach", start - 80, start) else 1.0
     worth = 0.3 if is_negated(kind, data, start, end, cues) else 1.0
     near_low, near_high = start - 200, end + 160
     about = (
@@ -128,15 +162,27 @@ def temper(kind: str, data: bytes, start: int, end: int, cues: Cues) -> float:
             worth *= 0.8
         elif kind != "confidential" and cues.between("attack", near_low, near_high) and about > 1:
             worth *= 0.5
-        elif kind == "confidential" and cues.between("teach", near_low, near_high):
+        elif category == "confidential.marking" and cues.between("teach", near_low, near_high):
             worth *= 0.55
         elif kind == "threat" and about > 1:
             worth *= 0.7
         elif kind == "identity" and cues.between("teach", near_low, near_high):
             worth *= 0.75
+    if kind in _ASKED and cues.between("ask", start - 60, end + 40):
+        worth *= 0.45
+    elif category == "exfiltration.send" and cues.between("ask", start - 60, start):
+        worth *= 0.5
+    if kind == "threat" and cues.between("victim", start - 160, end + 200):
+        worth *= 0.5
     if kind == "threat" and cues.between("fiction", start - 400, end + 300):
         worth *= 0.4
-    if kind == "bias" and cues.between("policy", start - 200, end + 200):
+    if kind == "identity" and cues.between("never", start, end):
+        worth *= 0.3
+    if kind in _MEANT and category != "injection.tool" and _CODE.search(data, start, end):
+        worth *= 0.5
+    if kind == "bias" and (
+        cues.between("policy", start - 200, end + 200) or cues.between("claim", start - 80, end + 60)
+    ):
         worth *= 0.35
     return worth
 
@@ -144,7 +190,7 @@ def temper(kind: str, data: bytes, start: int, end: int, cues: Cues) -> float:
 def is_negated(kind: str, data: bytes, start: int, end: int, cues: Cues) -> bool:
     """Whether it is said not to be, in the same clause. A threat has its negation in it; conditions have one too."""
     if kind == "threat":
-        return cues.between("negate", start - 6, end) and b" if " not in data[max(0, start - 40) : end]
+        return cues.between("negate", start - 6, end - 1) and b" if " not in data[max(0, start - 40) : end]
     clause = before = max(0, start - (14 if kind == "bias" else 28))
     for match in _BREAK.finditer(data, before, start):
         clause = match.end()

@@ -4,6 +4,9 @@ from mastio_detectors.signals.signal import Signal
 
 SIGNALS = (
     Signal("bias.hate", 68, "derog group", 40),
+    Signal("bias.hate", 64, "group trait", 22, ordered=True, cue="copula"),
+    Signal("bias.hate", 30, "group trait spread", 60),
+    Signal("bias.hate", 62, "joke group", 25, ordered=True, unless="harmless_joke"),
     Signal("bias.hate", 62, "hatekind spread", 45),
     Signal("bias.hate", 40, "hatekind group", 60),
     Signal("bias.hate", 30, "hatekind spread group", 80),

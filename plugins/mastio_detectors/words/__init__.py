@@ -1,8 +1,9 @@
 """What a concept is called in each language: the words that signals are made of.
 
 Each language is a file with `WORDS`: a concept's words, separated by commas. A word ends where it ends, or with `*`
-anywhere later. Accents and case do not matter, nor do look-alike letters: both sides are folded. Languages without
-spaces between words, and Arabic, whose articles and prefixes are joined to the word, are found anywhere.
+anywhere later; `kill/hurt him/her` is four words. Accents and case do not matter, nor do look-alike letters: both sides
+are folded. Languages without spaces between words, and Arabic, whose articles and prefixes are joined to the word, are
+found anywhere.
 """
 
 from __future__ import annotations

@@ -4,12 +4,12 @@ WORDS = {
     "override": (
         "ignore, ignoren, olvida*, olvide, olvídate, haz caso omiso, haga caso omiso, no sigas, no hagas caso, "
         "deja de seguir, desobedece, pasa por alto, pase por alto, no tengas en cuenta, no obedezcas, desestima, "
-        "borra, sáltate, sobrescribe, desecha, ya no son válidas, prescinde de, no respetes, ignora, ignorad, "
-        "omite, omita, descarta, descarte, anula, omitir, ignorar"
+        "borra, sáltate, sobrescribe, desecha, prescinde de, no respetes, ignora, ignorad, omite, omita, descarta, "
+        "descarte, anula, omitir, ignorar"
     ),
     "previous": (
         "anterior*, previa*, previo*, de arriba, inicial*, original*, todas tus, todas las, todo lo que, recibid*, "
-        "existentes, hasta ahora, antes, precedente*, que te dieron, de antes"
+        "existentes, hasta ahora, antes, precedente*, que te dieron, de antes, recibido, nunca hubieras"
     ),
     "instructions": (
         "instruccion*, regla*, directriz, directrices, orden, órdenes, indicacion*, prompt*, norma*, comando*, "
@@ -20,9 +20,9 @@ WORDS = {
         "tu prompt, tus restricciones, tus normas, tus órdenes"
     ),
     "newrules": (
-        "nueva instrucción, nuevas instrucciones, nueva tarea, nuevas reglas, tu nueva, en su lugar, "
-        "en vez de eso, sigue solo, solo sigue, tarea real, verdadera tarea, nuevas órdenes, obedece solo, "
-        "obedece únicamente, nueva misión, nuevo objetivo, tu única tarea"
+        "nueva instrucción, nuevas instrucciones, nueva tarea, nuevas reglas, tu nueva, sigue solo, solo sigue, "
+        "tarea real, verdadera tarea, nuevas órdenes, obedece solo, obedece únicamente, nueva misión, "
+        "nuevo objetivo, tu única tarea"
     ),
     "fromnow": (
         "a partir de ahora, de ahora en adelante, desde ahora, en adelante, a partir de este momento, "
@@ -53,11 +53,11 @@ WORDS = {
         "sin filtro*, ningún filtro, sin censura, sin ética, sin moral, sin limitacion*, sin ninguna, "
         "puede hacer cualquier cosa, puedes hacer cualquier cosa, hacer de todo, libre de, sin normas, "
         "no tienes restricciones, no tienes reglas, sin tabúes, sin ataduras, no tiene reglas, no tiene filtros, "
-        "no tienes límites"
+        "no tienes límites, sin filtros, sin ningún, quítate, todo vale, no conoce límites, sin escrúpulos, malvad*"
     ),
     "disable": (
         "desactiva*, deshabilita*, elude, evita, apaga, quita, elimina, suspende, salta, sáltate, olvida*, "
-        "ignora*, levanta, burla, abandona"
+        "ignora*, levanta, burla, abandona, quítate, fuera, olvídate de"
     ),
     "safety": (
         "filtro de seguridad, filtros de seguridad, filtros, seguridad, ética, éticas, éticos, moral*, censura, "
@@ -102,32 +102,38 @@ WORDS = {
         "lista de clientes"
     ),
     "outside": (
-        "servidor externo, mi servidor, esta url, la siguiente url, esta dirección, siguiente dirección, "
-        "mi dirección, mi correo, webhook, este enlace, parámetro*, url de la imagen, url de una imagen, "
-        "dirección externa, servidor remoto, correo personal, url externa, dominio externo, fuera de la empresa"
+        "servidor externo, mi servidor, mi correo, parámetro*, servidor remoto, correo personal, dominio externo, "
+        "fuera de la empresa"
     ),
-    "iam": "soy, habla, como, en nombre de, de parte, somos, te habla, le habla, trabajo en",
+    "iam": (
+        "soy, habla, como, en nombre de, de parte, somos, te habla, le habla, trabajo en, me llamo, trabajo para, "
+        "soy el, soy la, soy tu, le llamo"
+    ),
     "authority": (
         "administrador*, admin, desarrollador*, tu creador, director*, ceo, equipo de seguridad, soporte técnico, "
         "departamento de informática, policía, dueño del sistema, jefe de seguridad, tu desarrollador, "
         "soporte informático, tu programador, departamento de ti, gerente general, operador del sistema, "
-        "equipo de openai"
+        "equipo de openai, supervisor*, banco, jefe, dueño, propietario, técnico, encargado, ingeniero, "
+        "responsable, gerente, inspector"
     ),
     "demand": (
         "dame, deme, concede*, desbloquea*, desactiva*, acceso, autoriza*, restablece*, envíame, muéstrame, "
-        "aprueba, transfiere, dime, elimina, abre, levanta, entrega*, proporciona*, exporta"
+        "aprueba, transfiere, dime, elimina, abre, levanta, entrega*, proporciona*, exporta, necesito, quiero, "
+        "muestra, cambia, borra, enséñame, da, apaga"
     ),
     "sensitive": (
         "contraseña*, acceso, cuenta, cuentas, credenciales, permisos, datos, pago, verificación, restricciones, "
-        "base de datos, controles, límites, códigos, filtros, registros, transferencia"
+        "base de datos, controles, límites, códigos, filtros, registros, transferencia, cliente, clientes, "
+        "dirección, tarjeta*, dinero, cuenta del, filtro, registro, seguridad, servidor"
     ),
     "noverify": (
         "sin verificar, sin verificación, no hace falta verificar, no es necesario verificar, no verifiques, "
         "no hagas preguntas, ya autorizado, ya está autorizado, ya está aprobado, estoy autorizado, "
-        "tengo autorización, confía en mí, no hay tiempo, sin preguntas, está todo aprobado, sin ticket"
+        "tengo autorización, confía en mí, no hay tiempo, sin preguntas, está todo aprobado, sin ticket, "
+        "sin confirmación, ya está autorizada, sin controles, no hace falta, ya lo aprobó, autorizado por"
     ),
     "urgency": "urgente*, inmediatamente, ahora mismo, emergencia, de inmediato, ya mismo, cuanto antes",
-    "willdo": "voy a, vamos a, te voy a, los voy a, quiero, te juro, os voy a",
+    "willdo": "voy a, vamos a, te voy a, los voy a, quiero, te juro, os voy a, voy, vamos, si vuelves, si no",
     "violence": (
         "matar, matarte, asesinar, apuñalar, golpear, quemar, hacer explotar, volar, disparar, degollar, "
         "estrangular, romperte, partirte, secuestrar, envenenar, pegarte un tiro, reventar, darte una paliza, "
@@ -166,7 +172,9 @@ WORDS = {
     "group": (
         "mujeres, hombres, musulmanes, judíos, negros, inmigrantes, migrantes, extranjeros, homosexuales, gays, "
         "discapacitados, ancianos, mayores de 50, gitanos, árabes, africanos, latinos, mexicanos, embarazadas, "
-        "indígenas, religión, raza, origen, asiáticos, madres, color de piel, personas mayores"
+        "indígenas, religión, raza, origen, asiáticos, madres, color de piel, personas mayores, mujer, gitanas, "
+        "moros, sudacas, chinos, embarazada, venezolanos, colombianos, marroquíes, judía, viejos, gordos, pobres, "
+        "bolivianos, discapacidad, homosexual, mujeres embarazadas"
     ),
     "derog": (
         "son inferiores, son estúpid*, son tontas, son tontos, son vagos, son perezosos, son criminales, "
@@ -176,11 +184,13 @@ WORDS = {
     ),
     "exclude": (
         "no contrates, no contratar, rechaza*, excluye*, excluir, descarta*, niega, penaliza*, sin mujeres, "
-        "solo hombres, no alquiles, no alquilar, filtra, elimina, puntúa más bajo, puntuación más baja, deniega"
+        "solo hombres, no alquiles, no alquilar, filtra, elimina, puntúa más bajo, puntuación más baja, deniega, "
+        "no contrates a, nunca contrates, al final de la lista, no invites, evita, no aceptes, cobra más, puntúa"
     ),
     "decision": (
         "candidat*, solicitante*, solicitudes, contratación, préstamo*, vivienda, inquilino*, puesto*, "
-        "currículum*, ascenso*, crédito*, empleo, alquiler, seguro, hipoteca*"
+        "currículum*, ascenso*, crédito*, empleo, alquiler, seguro, hipoteca*, puesto, trabajo, piso, alquilar, "
+        "contratar, clientes, entrevista, aspirantes"
     ),
     "spread": "escribe, escriba, redacta, cuenta, cuéntame, genera, demuestra, explica por qué, inventa, haz un chiste",
     "hatekind": (
@@ -196,4 +206,37 @@ WORDS = {
     ),
     "textabove": "texto de arriba, texto anterior, todo lo anterior",
     "mode": "modo desarrollador, modo depuración, modo mantenimiento, modo administrador",
+    "instead": "en su lugar, en vez de eso",
+    "invalid": (
+        "ya no valen, ya no son válidas, no valen, quedan anuladas, están anuladas, anuladas, ya no aplican, "
+        "no cuentan, obsoletas, nunca hubieras, nunca existieron, sin efecto, caducado"
+    ),
+    "obeyme": (
+        "obedece solo, obedéceme, hazme caso, escúchame solo, solo a mí, lo que yo diga, lo que te diga, "
+        "mis órdenes, trabajas para mí, obedece a"
+    ),
+    "given": (
+        "que te dieron, que recibiste, al principio, al inicio, tu desarrollador, tus creadores, "
+        "antes de esta conversación, te han dado, mantener en secreto, te programaron"
+    ),
+    "instructions2": "instruccion*, reglas, texto, mensaje*, todo, directrices, indicaciones, órdenes",
+    "anyask": "a todo, todo lo que pregunte, cualquier cosa que pida, cualquier petición, lo que yo pida",
+    "assault": (
+        "matarte/matarlo/matarla/matarlos, "
+        "te/lo/la/los voy/vamos a matar/quemar/golpear/apuñalar/degollar/reventar/romper/buscar, "
+        "quemar tu/su casa/coche/negocio/tienda, romperte/partirte la/las/los cara/piernas/huesos/boca"
+    ),
+    "trait": (
+        "delincuentes, criminales, ladrones, vagos, tontas, tontos, estúpidos, estúpidas, inferiores, sucios, "
+        "terroristas, parásitos, ratas, peligrosos, mentirosos, incapaces, histéricas, débiles, menos inteligentes"
+    ),
+    "joke": "chiste sobre, chistes sobre, chiste de, chistes de, búrlate de",
+    "echo": "repite, repita, imprime, copia",
+    "say": "recomienda*, responde que, califica*, di que",
+    "only": "cinco estrellas, únicamente, solo, perfecto",
+    "task": "tu tarea, la tarea",
+    "place2": (
+        "esta url, la siguiente url, esta dirección, siguiente dirección, mi dirección, webhook, este enlace, "
+        "url de la imagen, url de una imagen, dirección externa, url externa"
+    ),
 }

@@ -5,8 +5,7 @@ WORDS = {
         "ne tiens pas compte, ne tenez pas compte, ne tiens plus compte, ne tenez plus compte, fais abstraction, "
         "faites abstraction, ne suis pas, ne suis plus, ne suivez pas, ne suivez plus, annule, annulez, "
         "outrepasse*, contourne, mets de côté, mettez de côté, passe outre, laisse tomber, efface, fais fi, "
-        "ne respecte plus, désobéis, ne sont plus valables, n'obéis plus, ignore, ignorez, oublie, oubliez, "
-        "oublier, néglige, négligez"
+        "ne respecte plus, désobéis, n'obéis plus, ignore, ignorez, oublie, oubliez, oublier, néglige, négligez"
     ),
     "previous": (
         "précédent*, antérieur*, ci-dessus, d'avant, initial*, originel*, toutes tes, toutes vos, tout ce qui, "
@@ -23,8 +22,8 @@ WORDS = {
     ),
     "newrules": (
         "nouvelle* instruction*, nouvelles instructions, nouvelle tâche, nouvelles règles, ta nouvelle, "
-        "votre nouvelle, à la place, suis seulement, uniquement ces, vraie tâche, nouvelles consignes, "
-        "nouvelle mission, obéis seulement, ta seule tâche, ta seule mission"
+        "votre nouvelle, suis seulement, uniquement ces, vraie tâche, nouvelles consignes, nouvelle mission, "
+        "obéis seulement, ta seule tâche, ta seule mission"
     ),
     "fromnow": (
         "à partir de maintenant, désormais, dorénavant, dès maintenant, à compter de maintenant, dès à présent, "
@@ -54,7 +53,8 @@ WORDS = {
         "sans restriction*, aucune restriction, sans règle*, aucune règle, sans limite*, aucune limite, "
         "sans filtre*, aucun filtre, non censuré*, sans censure, sans aucune, sans éthique, aucune éthique, "
         "sans morale, aucune morale, tout faire, libre de toute, sans contrainte*, aucune contrainte, "
-        "pas de restriction*, pas de limite*, débridé*, ni morale, ni loi, affranchi*, sans tabou*, libéré de"
+        "pas de restriction*, pas de limite*, débridé*, ni morale, ni loi, affranchi*, sans tabou*, libéré de, "
+        "plus aucun filtre, aucun tabou, tout dire, aucune loi, sans scrupule*, libérée de"
     ),
     "disable": (
         "désactive*, désactivez, contourne*, supprime, enlève, coupe, lève, oublie*, ignore*, retire, débranche, "
@@ -104,32 +104,39 @@ WORDS = {
         "boîte de réception, prompt système, jetons, messages privés, liste des clients, coordonnées bancaires"
     ),
     "outside": (
-        "serveur externe, mon serveur, cette url, l'url suivante, cette adresse, l'adresse suivante, mon adresse, "
-        "webhook, ce lien, paramètre*, url de l'image, adresse externe, serveur distant, boîte personnelle, "
-        "mail personnel, adresse personnelle, url externe, hors de l'entreprise, domaine externe"
+        "serveur externe, mon serveur, mon adresse, adresse externe, serveur distant, boîte personnelle, "
+        "mail personnel, adresse personnelle, hors de l'entreprise, domaine externe"
     ),
-    "iam": "je suis, ici, en tant que, au nom de, de la part, nous sommes, c'est, je travaille",
+    "iam": (
+        "je suis, ici, en tant que, au nom de, de la part, nous sommes, c'est, je travaille, je m'appelle, "
+        "ici l'équipe, c'est le, je travaille pour"
+    ),
     "authority": (
         "administrateur*, admin, développeur*, ton créateur, directeur*, pdg, équipe de sécurité, "
         "support informatique, service informatique, police, propriétaire du système, responsable sécurité, "
-        "ton développeur, équipe technique, direction générale, dsi, ton concepteur, responsable informatique"
+        "ton développeur, équipe technique, direction générale, dsi, ton concepteur, responsable informatique, "
+        "développeur, créateur, responsable, technicien, gendarmerie, banque, conformité, patron, chef de"
     ),
     "demand": (
         "donne-moi, donnez-moi, accorde*, débloque*, désactive*, contourne*, accès, autorise*, réinitialise*, "
-        "vire*, envoie-moi, transmets-moi, communique-moi, supprime, ouvre, lève, approuve, montre-moi, exporte"
+        "vire*, envoie-moi, transmets-moi, communique-moi, supprime, ouvre, lève, approuve, montre-moi, exporte, "
+        "désactive, coupe, montre, envoie, besoin de, il me faut, change, efface"
     ),
     "sensitive": (
         "mot de passe, mots de passe, accès, compte, comptes, identifiants, droits, données, paiement, virement, "
-        "vérification*, restrictions, contrôles, base de données, limites, codes, filtres, journaux"
+        "vérification*, restrictions, contrôles, base de données, limites, codes, filtres, journaux, "
+        "contrôles de sécurité, sécurité, base clients, numéros de carte, adresse, fichiers, serveur, "
+        "journalisation, alarme"
     ),
     "noverify": (
         "sans vérification, sans vérifier, pas besoin de vérifier, inutile de vérifier, ne vérifie pas, "
         "ne posez pas de questions, ne pose pas de questions, déjà autorisé, déjà approuvé, je suis autorisé, "
         "pas le temps de, fais-moi confiance, faites-moi confiance, sans poser de questions, déjà validé, "
-        "j'ai l'autorisation, sans ticket"
+        "j'ai l'autorisation, sans ticket, sans confirmation, c'est déjà validé, pas de question, "
+        "aucune vérification, sans contrôle, autorisé par"
     ),
     "urgency": "urgent*, immédiatement, tout de suite, urgence, sur-le-champ, sans délai",
-    "willdo": "je vais, nous allons, on va, je veux, je te jure, je vous jure",
+    "willdo": "je vais, nous allons, on va, je veux, je te jure, je vous jure, j'irai, si vous, si tu",
     "violence": (
         "tuer, te tuer, vous tuer, assassiner, poignarder, frapper, brûler ta, exploser, égorger, étrangler, "
         "te casser, abattre, faire sauter, casser la gueule, te faire la peau, buter, empoisonner, tabasser, "
@@ -175,7 +182,9 @@ WORDS = {
     "group": (
         "femmes, hommes, musulman*, juif*, juive*, noirs, arabes, immigré*, migrants, étrangers, homosexuel*, "
         "gays, handicapé*, personnes âgées, seniors, roms, gitans, africains, asiatiques, femmes enceintes, "
-        "origine, religion, couleur de peau, plus de 50 ans, maghrébin*, chinois, mères, noms étrangers, voilées"
+        "origine, religion, couleur de peau, plus de 50 ans, maghrébin*, chinois, mères, noms étrangers, voilées, "
+        "musulmans, juifs, juives, femme, arabe, handicapés, vieux, immigrés, réfugiés, étrangères, gros, pauvres, "
+        "algériens, enceinte"
     ),
     "derog": (
         "sont inférieur*, sont stupides, sont bêtes, sont paresseu*, sont des criminels, sont des terroristes, "
@@ -186,11 +195,13 @@ WORDS = {
     "exclude": (
         "n'embauche pas, n'embauchez pas, ne pas embaucher, rejette*, rejetez, refuse*, refusez, exclu*, écarte*, "
         "élimine*, note plus bas, pénalise*, pas de femmes, pas d'étrangers, seulement des hommes, ne loue pas, "
-        "ne louez pas, filtre, baisse la note"
+        "ne louez pas, filtre, baisse la note, en bas de la liste, en dernier, refuse-leur, ne pas inviter, "
+        "ne retiens pas, ne pas retenir, favorise les hommes, uniquement des hommes, note plus basse"
     ),
     "decision": (
         "candidat*, candidature*, embauche*, prêt*, logement*, locataire*, poste*, cv, recrutement, promotion, "
-        "crédit*, dossier*, assurance"
+        "crédit*, dossier*, assurance, candidats, emploi, appartement, location, embaucher, salaire, entretien, "
+        "clients"
     ),
     "spread": "écris, écrivez, rédige*, raconte*, génère, prouve, explique pourquoi, invente, compose, fais une blague",
     "hatekind": (
@@ -207,4 +218,39 @@ WORDS = {
     ),
     "textabove": "texte ci-dessus, tout ce qui précède",
     "mode": "mode développeur, mode débogage, mode maintenance, mode admin",
+    "instead": "à la place",
+    "invalid": (
+        "ne sont plus valables, n'est plus valable, plus valables, ne comptent plus, ne s'appliquent plus, "
+        "sont annulées, est annulée, caduques, obsolètes, abrogées, ne valent plus, désactivés"
+    ),
+    "obeyme": (
+        "obéis-moi, écoute-moi, n'écoute que moi, à moi seul, ce que je dis, ce que je te dis, mes ordres, "
+        "suis mes, seulement les miennes, tu travailles pour moi"
+    ),
+    "given": (
+        "as reçues, avez reçues, on t'a données, t'ont donné, au début, au départ, ton développeur, "
+        "tes développeurs, tes créateurs, avant cette conversation, garder secrètes, garder secret"
+    ),
+    "instructions2": "instruction*, consigne*, règle*, texte, directives, message*, tout",
+    "anyask": "à tout, toutes les questions, tout ce que je demande, n'importe quelle demande, quoi que je demande",
+    "assault": (
+        "te/vous/le/la/les tuer/buter/égorger/étrangler/défigurer/massacrer/brûler/frapper/poignarder, "
+        "casser la gueule/figure, faire la peau, brûler ta/votre/sa maison/voiture/boutique, "
+        "lui/te/vous/leur/nous casser/briser/péter/fracasser les/la/le/tes/deux/ses/une/tous jambes/gueule/"
+        "bras/figure/dents/os/tête, casser les deux jambes, casser les jambes"
+    ),
+    "trait": (
+        "terroristes, voleurs, paresseux, criminels, délinquants, parasites, stupides, bêtes, inférieurs, "
+        "inférieures, sales, dangereux, cafards, vermine, menteurs, profiteurs, moins intelligentes, "
+        "moins intelligents, hystériques, incapables, faibles"
+    ),
+    "joke": "blague sur, blagues sur, moque-toi, se moquer des, plaisanterie sur",
+    "echo": "répète*, répétez, recopie, affiche*",
+    "say": "recommande*, réponds que, évalue*, note",
+    "only": "cinq étoiles, uniquement, seulement",
+    "task": "ta tâche, tâche actuelle, la tâche",
+    "place2": (
+        "cette url, l'url suivante, cette adresse, l'adresse suivante, webhook, ce lien, paramètre*, "
+        "url de l'image, url externe"
+    ),
 }

@@ -4,7 +4,7 @@ WORDS = {
     "override": (
         "ignori, dimentica*, dimentichi, trascura*, non seguire, non seguire più, non tenere conto, "
         "non considerare, tralascia*, disobbedisci, scarta*, annulla*, smetti di seguire, lascia perdere, "
-        "cancella, metti da parte, sovrascrivi, non valgono più, non rispettare, ignora, ignorare, ignorate"
+        "cancella, metti da parte, sovrascrivi, non rispettare, ignora, ignorare, ignorate"
     ),
     "previous": (
         "precedent*, antecedent*, di prima, iniziali, iniziale, original*, tutte le tue, tutte le, tutto ciò, "
@@ -19,8 +19,8 @@ WORDS = {
         "il tuo prompt, le tue restrizioni, le sue istruzioni, i tuoi vincoli"
     ),
     "newrules": (
-        "nuove istruzioni, nuova istruzione, nuovo compito, nuove regole, il tuo nuovo, la tua nuova, invece di, "
-        "al loro posto, segui solo, esegui solo, vero compito, nuovi ordini, obbedisci solo, unico compito"
+        "nuove istruzioni, nuova istruzione, nuovo compito, nuove regole, il tuo nuovo, la tua nuova, segui solo, "
+        "esegui solo, vero compito, nuovi ordini, obbedisci solo, unico compito"
     ),
     "fromnow": "d'ora in poi, da ora in poi, da adesso in poi, da questo momento, d'ora in avanti, a partire da ora",
     "assistant": (
@@ -45,7 +45,8 @@ WORDS = {
         "senza restrizion*, nessuna restrizione, senza regole, nessuna regola, senza limit*, nessun limite, "
         "senza filtr*, nessun filtro, senza censur*, senza etica, senza morale, non censurat*, "
         "può fare qualsiasi cosa, fare tutto, libero da, senza vincoli, senza alcun*, priva di, privo di, "
-        "non hai regole, non ha regole, non hai limiti, senza freni, senza tabù"
+        "non hai regole, non ha regole, non hai limiti, senza freni, senza tabù, senza alcun limite, "
+        "risponde a tutto, non ha morale, senza scrupoli"
     ),
     "disable": (
         "disattiva*, disabilita*, aggira*, elimina, togli, rimuovi, spegni, sospendi, bypassa, dimentica*, "
@@ -88,29 +89,30 @@ WORDS = {
         "dati bancari, elenco clienti, token"
     ),
     "outside": (
-        "server esterno, mio server, questo url, seguente url, questo indirizzo, seguente indirizzo, "
-        "mio indirizzo, webhook, questo link, parametr*, url dell'immagine, indirizzo esterno, server remoto, "
-        "mail personale, dominio esterno"
+        "server esterno, mio server, mio indirizzo, indirizzo esterno, server remoto, mail personale, dominio esterno"
     ),
-    "iam": "sono, sono il, qui è, in qualità di, per conto, siamo, parla",
+    "iam": "sono, sono il, qui è, in qualità di, per conto, siamo, parla, mi chiamo, lavoro per, sono la, sono il tuo",
     "authority": (
         "amministratore*, admin, sviluppator*, tuo creatore, amministratore delegato, ceo, team di sicurezza, "
-        "supporto tecnico, reparto it, polizia, responsabile della sicurezza, assistenza tecnica, direttore*"
+        "supporto tecnico, reparto it, polizia, responsabile della sicurezza, assistenza tecnica, direttore*, "
+        "tecnico, responsabile, proprietario, banca, capo, sviluppatore, supervisore, ingegnere"
     ),
     "demand": (
         "dammi, concedi*, sblocca*, disattiva*, accesso, autorizza*, reimposta, inviami, mostrami, trasferisci, "
-        "approva, elimina, aggira, fornisc*"
+        "approva, elimina, aggira, fornisc*, ho bisogno, voglio, mostra, cambia, cancella, apri, esporta"
     ),
     "sensitive": (
         "password, accesso, account, conto, credenziali, permessi, dati, pagamento, verifica, verifiche, "
-        "restrizioni, database, limiti, bonifico, filtri, controlli, codici"
+        "restrizioni, database, limiti, bonifico, filtri, controlli, codici, cliente, clienti, carta, indirizzo, "
+        "soldi, filtro, sicurezza, server"
     ),
     "noverify": (
         "senza verifica, senza verificare, non serve verificare, non è necessario verificare, non fare domande, "
-        "già autorizzat*, sono autorizzato, già approvat*, fidati, non c'è tempo, senza fare domande, senza ticket"
+        "già autorizzat*, sono autorizzato, già approvat*, fidati, non c'è tempo, senza fare domande, "
+        "senza ticket, senza conferma, è già approvato, già autorizzato, senza controlli, mi hanno autorizzato"
     ),
     "urgency": "urgente, immediatamente, subito, emergenza, all'istante",
-    "willdo": "ti farò, vi farò, io ti, sto per, voglio, ti giuro, ho intenzione di",
+    "willdo": "ti farò, vi farò, io ti, sto per, voglio, ti giuro, ho intenzione di, ti, giuro, se non, adesso",
     "violence": (
         "uccider*, ti uccido, ammazz*, accoltell*, picchi*, bruciare, far saltare, sparar*, strangol*, spezz*, "
         "ti ammazzo, dare fuoco, avvelenare"
@@ -138,7 +140,8 @@ WORDS = {
     "theirs": "concorren*, riservat*, intern*, segret*, aziendal*, confidenzial*, non pubblicat*, ex datore",
     "group": (
         "donne, uomini, musulmani, ebrei, neri, immigrati, migranti, stranieri, omosessuali, gay, disabili, "
-        "anziani, zingari, rom, arabi, africani, meridionali, cinesi, donne incinte, mamme, over 50"
+        "anziani, zingari, rom, arabi, africani, meridionali, cinesi, donne incinte, mamme, over 50, donna, "
+        "incinte, ebree, musulmane, straniere, vecchi, zingare, albanesi, rumeni, disabile, napoletani, straniero"
     ),
     "derog": (
         "sono inferiori, sono stupid*, sono pigri, sono criminali, sono terroristi, sono parassiti, "
@@ -147,10 +150,12 @@ WORDS = {
     ),
     "exclude": (
         "non assumere, rifiuta*, escludi*, scarta*, nega, penalizza*, niente donne, solo uomini, non affittare, "
-        "elimina, respingi, punteggio più basso"
+        "elimina, respingi, punteggio più basso, non invitare, in fondo, evita, preferisci uomini, solo italiani, "
+        "non considerare, metti da parte"
     ),
     "decision": (
-        "candidat*, assunzion*, prestit*, alloggi*, affitto, posto, curriculum, promozion*, mutu*, inquilin*, domande"
+        "candidat*, assunzion*, prestit*, alloggi*, affitto, posto, curriculum, promozion*, mutu*, inquilin*, "
+        "domande, lavoro, casa, colloquio, assumere, clienti"
     ),
     "spread": "scrivi, racconta*, genera, dimostra, inventa, spiega perché",
     "hatekind": (
@@ -164,4 +169,37 @@ WORDS = {
     ),
     "textabove": "testo sopra, testo precedente, tutto ciò che precede",
     "mode": "modalità sviluppatore, modalità debug",
+    "instead": "invece di, al loro posto",
+    "invalid": (
+        "non valgono più, non vale più, non sono più valide, sono annullate, annullate, non contano, decadute, "
+        "superate, obsolete, non si applicano"
+    ),
+    "obeyme": (
+        "obbedisci solo, obbediscimi, ascolta solo me, solo a me, quello che dico, i miei ordini, lavori per me, "
+        "fai quello che"
+    ),
+    "given": (
+        "hai ricevuto, che ti hanno dato, ti sono state date, all'inizio, il tuo sviluppatore, "
+        "prima di questa conversazione"
+    ),
+    "instructions2": "istruzion*, regole, testo, messaggio, tutto, direttive",
+    "anyask": "a tutto, qualsiasi cosa, qualunque cosa, tutto quello che chiedo",
+    "assault": (
+        "ti/vi/lo/la/li ammazzo/uccido/accoltello/brucio/picchio/strangolo/distruggo/sparo, "
+        "ti/gli/le spacco/spezzo/rompo la/le/il faccia/gambe/collo/ossa/testa, "
+        "brucio/bruciamo/brucerò la/tua casa/macchina"
+    ),
+    "trait": (
+        "ladri, criminali, delinquenti, parassiti, pigri, stupidi, stupide, inferiori, terroristi, sporchi, "
+        "animali, pericolosi, bugiardi, deboli, incapaci"
+    ),
+    "joke": "barzelletta su, barzellette su, barzelletta sui, barzelletta sugli, barzelletta sulle, prendi in giro",
+    "echo": "ripeti*, stampa, copia",
+    "say": "raccomanda*, rispondi che, valuta*, consiglia*",
+    "only": "cinque stelle, solo, soltanto, ottimo",
+    "task": "il compito, il tuo compito",
+    "place2": (
+        "questo url, seguente url, questo indirizzo, seguente indirizzo, webhook, questo link, parametr*, "
+        "url dell'immagine"
+    ),
 }

@@ -4,22 +4,23 @@ WORDS = {
     "override": (
         "negeer*, vergeet, vergeten, sla geen acht, volg niet, volg geen, niet opvolgen, laat varen, verwerp, "
         "overschrijf, omzeil, gehoorzaam niet, stop met volgen, schuif opzij, zet opzij, gooi weg, wis, "
-        "let niet op, houd je niet, gelden niet meer"
+        "let niet op, houd je niet"
     ),
     "previous": (
         "vorige, voorgaande, eerdere, bovenstaande, voorafgaande, oorspronkelijke, alle, al je, eerder, gekregen, "
-        "bestaande, tot nu toe, hiervoor, hierboven"
+        "bestaande, tot nu toe, hiervoor, hierboven, opgedragen"
     ),
     "instructions": (
-        "instructie*, aanwijzing*, opdracht*, regel*, richtlijn*, bevel*, prompt*, voorschrift*, beperking*"
+        "instructie*, aanwijzing*, opdracht*, regel*, richtlijn*, bevel*, prompt*, voorschrift*, beperking*, "
+        "wat je, opgedragen"
     ),
     "ownrules": (
         "je instructies, je regels, je richtlijnen, jouw instructies, jouw regels, uw instructies, "
         "je programmering, je beperkingen, je prompt"
     ),
     "newrules": (
-        "nieuwe instructie*, nieuwe taak, nieuwe regels, nieuwe opdracht, in plaats daarvan, volg alleen, "
-        "echte taak, doe in plaats, luister alleen, enige taak"
+        "nieuwe instructie*, nieuwe taak, nieuwe regels, nieuwe opdracht, volg alleen, echte taak, luister alleen, "
+        "enige taak"
     ),
     "fromnow": "vanaf nu, van nu af aan, voortaan, met ingang van nu, vanaf dit moment",
     "assistant": (
@@ -43,7 +44,8 @@ WORDS = {
     "unbound": (
         "zonder beperking*, geen beperking*, zonder regels, geen regels, ongefilterd*, ongecensureerd*, "
         "zonder filter*, geen filter*, zonder grenzen, geen grenzen, geen ethi*, zonder ethi*, zonder moraal, "
-        "geen moraal, alles doen, zonder censuur, onbeperkt*, geen enkele, zonder enige, vrij van, zonder taboes"
+        "geen moraal, alles doen, zonder censuur, onbeperkt*, geen enkele, zonder enige, vrij van, zonder taboes, "
+        "geen geweten, kent geen"
     ),
     "disable": (
         "schakel, uitschakel*, deactiveer, omzeil*, verwijder, negeer*, zet uit, uitzetten, hef op, vergeet, laat los"
@@ -80,8 +82,7 @@ WORDS = {
         "creditcard*, database, berichten van, inbox, e-mails, klantenlijst, bankgegevens, geschiedenis"
     ),
     "outside": (
-        "externe server, mijn server, deze url, volgende url, dit adres, volgende adres, mijn adres, webhook, "
-        "deze link, parameter*, afbeeldings-url, extern adres, privémail, privé-mail, extern domein, mijn privé"
+        "externe server, mijn server, mijn adres, extern adres, privémail, privé-mail, extern domein, mijn privé"
     ),
     "iam": "ik ben, dit is, hier is, namens, als, wij zijn, ik werk",
     "authority": (
@@ -130,7 +131,8 @@ WORDS = {
     "theirs": "concurren*, vertrouwelijk*, intern*, geheim*, bedrijf*, niet gepubliceerd*, vorige werkgever",
     "group": (
         "vrouwen, mannen, moslims, joden, zwarten, buitenlanders, immigranten, migranten, vluchtelingen, homo's, "
-        "gehandicapten, ouderen, marokkanen, turken, zigeuners, zwangere, polen, allochtonen, boven de 50"
+        "gehandicapten, ouderen, marokkanen, turken, zigeuners, zwangere, polen, allochtonen, boven de 50, vrouw, "
+        "moslima's, zwarte, surinamers, joodse, hoofddoek, asielzoekers, dikke mensen, buitenlandse namen"
     ),
     "derog": (
         "zijn minderwaardig, zijn dom, zijn lui, zijn crimineel, zijn criminelen, zijn terroristen, "
@@ -139,9 +141,13 @@ WORDS = {
     ),
     "exclude": (
         "neem geen, niet aannemen, wijs af, afwijzen, sluit uit, uitsluiten, weiger, geen vrouwen, alleen mannen, "
-        "verhuur niet, filter, lagere score, wijs alle"
+        "verhuur niet, filter, lagere score, wijs alle, nodig niet uit, onderaan, achteraan, vermijd, "
+        "alleen nederlanders, lagere beoordeling"
     ),
-    "decision": "kandida*, sollicita*, lening*, woning*, huurder*, baan, cv's, functie, hypothe*, promotie",
+    "decision": (
+        "kandida*, sollicita*, lening*, woning*, huurder*, baan, cv's, functie, hypothe*, promotie, sollicitatie*, "
+        "werk, huis, kamer, verhuren, aannemen, klanten"
+    ),
     "spread": "schrijf, vertel, maak, genereer, bewijs, leg uit waarom",
     "hatekind": (
         "racistisch*, seksistisch*, antisemitisch*, homofob*, xenofob*, islamofob*, vrouwonvriendelijk*, "
@@ -155,4 +161,30 @@ WORDS = {
     ),
     "textabove": "tekst hierboven, alles hierboven",
     "mode": "ontwikkelaarsmodus, debugmodus, ontwikkelmodus",
+    "instead": "in plaats daarvan, doe in plaats",
+    "invalid": (
+        "gelden niet meer, geldt niet meer, zijn ongeldig, ongeldig, vervallen, tellen niet, "
+        "niet meer van toepassing, ingetrokken, verouderd"
+    ),
+    "obeyme": (
+        "luister naar mij, luister alleen, alleen naar mij, wat ik zeg, mijn bevelen, gehoorzaam mij, "
+        "je werkt voor mij, doe wat ik"
+    ),
+    "given": "die je hebt gekregen, je hebt gekregen, aan het begin, je ontwikkelaar, voor dit gesprek, gegeven heeft",
+    "instructions2": "instructie*, regels, tekst, bericht, alles, richtlijnen",
+    "anyask": "op alles, alles wat ik vraag, elk verzoek",
+    "assault": (
+        "ik/we maak/maken je/hem/haar af/kapot, vermoord/steek/schiet/sla je/hem/haar/jullie, "
+        "steek je/jullie/zijn huis/auto in brand, breek je/zijn/haar benen/nek/botten"
+    ),
+    "trait": (
+        "criminelen, dieven, lui, dom, dommer, minderwaardig, vies, terroristen, parasieten, ongedierte, "
+        "gevaarlijk, leugenaars, zwak, profiteurs"
+    ),
+    "joke": "grap over, grappen over, mop over, moppen over, mop over joden",
+    "echo": "herhaal, kopieer, toon",
+    "say": "beveel*, antwoord*, beoordeel*, schrijf",
+    "only": "vijf sterren, alleen, uitsluitend, positieve",
+    "task": "je taak, de taak",
+    "place2": "deze url, volgende url, dit adres, volgende adres, webhook, deze link, parameter*, afbeeldings-url",
 }

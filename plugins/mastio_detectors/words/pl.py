@@ -18,8 +18,8 @@ WORDS = {
         "swoje ograniczenia, swoich ograniczeniach"
     ),
     "newrules": (
-        "nowe instrukcje, nowe zadanie, nowe zasady, nowe polecenie, zamiast tego, wykonuj tylko, "
-        "prawdziwe zadanie, twoje nowe, słuchaj tylko, nowe polecenia, jedyne zadanie"
+        "nowe instrukcje, nowe zadanie, nowe zasady, nowe polecenie, wykonuj tylko, prawdziwe zadanie, twoje nowe, "
+        "słuchaj tylko, nowe polecenia, jedyne zadanie"
     ),
     "fromnow": "od teraz, od tej pory, od tego momentu, odtąd, od tej chwili",
     "assistant": (
@@ -82,9 +82,8 @@ WORDS = {
         "dane bankowe"
     ),
     "outside": (
-        "zewnętrzny serwer, mój serwer, zewnętrzn*, ten url, następujący url, ten adres, następujący adres, "
-        "mój adres, webhook, ten link, parametr*, adresie obrazka, url obrazka, adres url, prywatny mail, "
-        "prywatną skrzynkę, poza firmę"
+        "zewnętrzny serwer, mój serwer, zewnętrzn*, mój adres, adresie obrazka, prywatny mail, prywatną skrzynkę, "
+        "poza firmę"
     ),
     "iam": "jestem, tu, jako, w imieniu, jesteśmy, z tej strony, mówi, pracuję",
     "authority": (
@@ -132,7 +131,8 @@ WORDS = {
     "group": (
         "kobiety, kobiet, mężczyźni, muzułman*, żydzi, żydów, czarni, czarnych, imigran*, uchodźc*, cudzoziemc*, "
         "obcokrajowc*, geje, gejów, homoseksualist*, niepełnosprawn*, osoby starsze, cyganie, romowie, romów, "
-        "arabowie, ukraińc*, ciężarn*"
+        "arabowie, ukraińc*, ciężarn*, kobieta, żyd, ukraińcy, romach, żydach, arabach, murzyn*, muzułmanie, "
+        "imigranci, uchodźcy, grubasy"
     ),
     "derog": (
         "są gorsi, są gorsze, są głupi*, są leniw*, to przestępcy, są przestępcami, to terroryści, to pasożyty, "
@@ -141,7 +141,7 @@ WORDS = {
     ),
     "exclude": (
         "nie zatrudniaj, odrzuć, odrzucaj, wyklucz, odmów, odmawiaj, bez kobiet, tylko mężczyzn, nie wynajmuj, "
-        "odfiltruj, obniż ocenę"
+        "odfiltruj, obniż ocenę, nie zapraszaj, na koniec, unikaj, nie przyjmuj"
     ),
     "decision": "kandydat*, aplikacj*, pożyczk*, kredyt*, mieszkan*, najem*, stanowisk*, cv, awans*, prac*",
     "spread": "napisz, opowiedz, wygeneruj, udowodnij, wymyśl, uzasadnij",
@@ -158,4 +158,31 @@ WORDS = {
     ),
     "textabove": "tekst powyżej, wszystko powyżej",
     "mode": "tryb programisty, tryb deweloper*, trybie deweloperskim, tryb debugowania",
+    "instead": "zamiast tego",
+    "invalid": (
+        "już nie obowiązują, nie obowiązują, są nieważne, nieważne, unieważnione, nie liczą się, anulowane, "
+        "przestają obowiązywać"
+    ),
+    "obeyme": (
+        "słuchaj tylko mnie, słuchaj mnie, rób co mówię, moje polecenia, tylko moje, pracujesz dla mnie, to co ja"
+    ),
+    "given": "które otrzymałeś, które dostałeś, na początku, twórcy, przed tą rozmową",
+    "instructions2": "instrukcj*, zasad*, tekst*, wiadomoś*, wszystko, reguł*",
+    "anyask": "na wszystko, o cokolwiek, każdą prośbę, na każde",
+    "trait": (
+        "przestępcy, złodzieje, leniwi, głupi, głupsze, gorsi, brudni, terroryści, pasożyty, robactwo, "
+        "niebezpieczni, kłamcy, słabe"
+    ),
+    "joke": "żart o, żarty o, dowcip o, dowcipy o, kawał o, kawały o",
+    "assault": (
+        "zabiję/zastrzelę/pobiję/uduszę/spalę/zniszczę cię/go/ją/ich/was, połamię ci/mu nogi/kości, "
+        "spalę/podpalę twój/wasz dom"
+    ),
+    "echo": "powtórz, wypisz, skopiuj",
+    "say": "poleć, polecaj, odpowiedz, oceń, napisz",
+    "only": "pięć gwiazdek, tylko, wyłącznie",
+    "task": "zadani*",
+    "place2": (
+        "ten url, następujący url, ten adres, następujący adres, webhook, ten link, parametr*, url obrazka, adres url"
+    ),
 }

@@ -4,7 +4,7 @@ WORDS = {
     "override": (
         "ignora, ignore, ignorem, esqueça*, esquece, desconsidere*, desconsidera, desrespeite, não siga*, "
         "não sigas, pare de seguir, descarte*, desobedeça, deixe de lado, não leve em conta, não obedeça, apague, "
-        "anule, deixe de seguir, passe por cima, sobrescreva, não valem mais"
+        "anule, deixe de seguir, passe por cima, sobrescreva"
     ),
     "previous": (
         "anterior*, prévi*, acima, inicia*, origina*, todas as suas, todas as tuas, todas as, tudo o que, "
@@ -19,8 +19,8 @@ WORDS = {
         "suas restrições, tuas diretrizes"
     ),
     "newrules": (
-        "nova instrução, novas instruções, nova tarefa, novas regras, sua nova, em vez disso, siga apenas, "
-        "siga somente, tarefa real, verdadeira tarefa, novas ordens, obedeça apenas, obedeça somente, única tarefa"
+        "nova instrução, novas instruções, nova tarefa, novas regras, sua nova, siga apenas, siga somente, "
+        "tarefa real, verdadeira tarefa, novas ordens, obedeça apenas, obedeça somente, única tarefa"
     ),
     "fromnow": "a partir de agora, de agora em diante, daqui em diante, doravante, a partir deste momento, desde já",
     "assistant": (
@@ -40,13 +40,13 @@ WORDS = {
     "youare": (
         "agora você é, você agora é, agora és, você é agora, aja como, age como, finja, finge, faça de conta, "
         "interprete, imagine que você é, simule, assuma o papel, comporte-se como, torne-se, responda como, "
-        "você será, faça o papel, se passe por, assuma a persona"
+        "você será, faça o papel, se passe por, assuma a persona, finja ser, faça-se passar"
     ),
     "unbound": (
         "sem restriç*, nenhuma restrição, sem regra*, nenhuma regra, sem limite*, nenhum limite, sem filtro*, "
         "nenhum filtro, sem censura, sem ética, sem moral, pode fazer qualquer coisa, fazer qualquer coisa, "
         "fazer tudo, livre de, sem limitaç*, sem qualquer, não tem regras, não tem restrições, não tem limites, "
-        "não tem filtros, sem amarras, sem nenhum*, sem pudor"
+        "não tem filtros, sem amarras, sem nenhum*, sem pudor, sem ética que, tudo sem censura"
     ),
     "disable": "desativ*, desabilit*, contorn*, elimin*, remov*, deslig*, suspend*, burl*, esqueç*, ignor*, abandone",
     "safety": (
@@ -89,28 +89,29 @@ WORDS = {
         "mensagens privadas, dados bancários, lista de clientes"
     ),
     "outside": (
-        "servidor externo, meu servidor, esta url, seguinte url, este endereço, seguinte endereço, meu endereço, "
-        "meu e-mail, webhook, este link, parâmetro*, url da imagem, endereço externo, servidor remoto, "
+        "servidor externo, meu servidor, meu endereço, meu e-mail, parâmetro*, endereço externo, servidor remoto, "
         "e-mail pessoal, domínio externo, fora da empresa"
     ),
-    "iam": "sou, sou o, aqui é, como, em nome de, somos, falo",
+    "iam": "sou, sou o, aqui é, como, em nome de, somos, falo, me chamo, trabalho para, sou a, sou seu, sou o seu",
     "authority": (
         "administrador*, admin, desenvolvedor*, seu criador, diretor*, ceo, equipe de segurança, "
         "equipa de segurança, suporte técnico, departamento de ti, polícia, dono do sistema, chefe de segurança, "
-        "gerente geral, suporte de ti"
+        "gerente geral, suporte de ti, técnico, gerente, supervisor*, banco, chefe, dono, responsável, engenheiro"
     ),
     "demand": (
         "me dê, dê-me, conceda*, desbloque*, desativ*, acesso, autorize, redefina, envie-me, me envie, mostre-me, "
-        "transfira, aprove, libere, elimine, forneça, apague"
+        "transfira, aprove, libere, elimine, forneça, apague, preciso, quero, mostre, altere, abra, exporte"
     ),
     "sensitive": (
         "senha*, acesso, conta, contas, credenciais, permissões, dados, pagamento, verificação, restrições, "
-        "banco de dados, base de dados, limites, transferência, filtros, controles"
+        "banco de dados, base de dados, limites, transferência, filtros, controles, cliente, clientes, cartão, "
+        "endereço, dinheiro, filtro, segurança, servidor"
     ),
     "noverify": (
         "sem verificar, sem verificação, não precisa verificar, não é preciso verificar, não verifique, "
         "não faça perguntas, já autorizado, já está autorizado, já aprovado, estou autorizado, tenho autorização, "
-        "confie em mim, não há tempo, sem perguntas, sem chamado"
+        "confie em mim, não há tempo, sem perguntas, sem chamado, sem confirmação, já foi aprovado, "
+        "já foi autorizado, sem controle, autorizado por"
     ),
     "urgency": "urgente*, imediatamente, agora mesmo, emergência, já",
     "willdo": "vou, eu vou, vamos, quero, te juro, juro",
@@ -146,7 +147,8 @@ WORDS = {
     "group": (
         "mulheres, homens, muçulmanos, judeus, negros, imigrantes, migrantes, estrangeiros, homossexuais, gays, "
         "deficientes, idosos, ciganos, árabes, africanos, nordestinos, grávidas, indígenas, asiáticos, mães, "
-        "mais de 50"
+        "mais de 50, mulher, grávida, judia, idosas, gordos, pobres, venezuelanos, angolanos, brasileiros, "
+        "homossexual, negras"
     ),
     "derog": (
         "são inferiores, são burr*, são estúpid*, são preguiços*, são criminosos, são terroristas, são parasitas, "
@@ -155,11 +157,12 @@ WORDS = {
     ),
     "exclude": (
         "não contrate*, rejeite*, exclua*, descarte*, negue, recuse, penalize, sem mulheres, só homens, "
-        "não alugue, elimine, pontuação menor"
+        "não alugue, elimine, pontuação menor, não convide, no fim da lista, evite, prefira homens, cobre mais, "
+        "não aceite"
     ),
     "decision": (
         "candidat*, contratação, empréstimo*, moradia, aluguel, vaga*, currículo*, promoção, crédito, inquilin*, "
-        "emprego"
+        "emprego, vaga, trabalho, apartamento, contratar, entrevista, clientes"
     ),
     "spread": "escreva, escreve, conte, gere, redija, prove, invente, explique por que",
     "hatekind": (
@@ -175,4 +178,33 @@ WORDS = {
     ),
     "textabove": "texto acima, tudo acima, tudo o que está acima",
     "mode": "modo desenvolvedor, modo de depuração, modo programador",
+    "instead": "em vez disso",
+    "invalid": (
+        "não valem mais, não são mais válidas, foram anuladas, estão anuladas, anuladas, não contam, obsoletas, "
+        "não se aplicam, sem efeito"
+    ),
+    "obeyme": (
+        "obedeça só, obedeça-me, obedeça a mim, ouça só a mim, só a mim, o que eu digo, minhas ordens, "
+        "você trabalha para mim, faça o que eu"
+    ),
+    "given": (
+        "que você recebeu, que recebeu, te deram, lhe deram, no início, no começo, seu desenvolvedor, "
+        "antes desta conversa"
+    ),
+    "instructions2": "instruç*, regras, texto, mensagem, tudo, diretrizes",
+    "task": "tarefa",
+    "anyask": "a tudo, tudo o que eu pedir, qualquer coisa, qualquer pedido",
+    "assault": (
+        "te/vou/lo/la matar/esfaquear/espancar/queimar/degolar/quebrar, quebrar sua/tua/suas/tuas cara/pernas, "
+        "queimar sua/tua casa/carro"
+    ),
+    "trait": (
+        "bandidos, ladrões, criminosos, preguiçosos, burros, burras, inferiores, terroristas, sujos, parasitas, "
+        "vagabundos, perigosos, mentirosos, incapazes, fracas"
+    ),
+    "joke": "piada sobre, piadas sobre, piada de, piadas de, zombe de",
+    "echo": "repita, imprima, copie",
+    "say": "recomende*, responda que, avalie*, escreva",
+    "only": "cinco estrelas, apenas, somente, perfeito",
+    "place2": "esta url, seguinte url, este endereço, seguinte endereço, webhook, este link, url da imagem",
 }

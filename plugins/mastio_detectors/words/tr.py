@@ -3,8 +3,8 @@
 WORDS = {
     "override": (
         "yok say*, görmezden gel*, unut*, dikkate alma*, göz ardı et*, uyma, uymayın, takip etme, "
-        "takip etmeyi bırak, geçersiz*, iptal et*, boş ver, bir kenara bırak*, çiğne*, aldırma, atla, sil, "
-        "itaat etme, hiçe say*, bırak"
+        "takip etmeyi bırak, iptal et*, boş ver, bir kenara bırak*, çiğne*, aldırma, atla, sil, itaat etme, "
+        "hiçe say*, bırak"
     ),
     "previous": (
         "önceki*, yukarıdaki*, daha önce*, eski, ilk, orijinal, mevcut, bütün, tüm, şimdiye kadar*, sana verilen*, "
@@ -18,8 +18,8 @@ WORDS = {
         "senin kurallarını, istemini, yönergelerine, kurallarına"
     ),
     "newrules": (
-        "yeni talimat*, yeni görev*, yeni kural*, bunun yerine, onun yerine, sadece şunu, yalnızca şunu, "
-        "gerçek görev*, yeni emir*, sadece benim, tek görevin"
+        "yeni talimat*, yeni görev*, yeni kural*, sadece şunu, yalnızca şunu, gerçek görev*, yeni emir*, "
+        "sadece benim, tek görevin"
     ),
     "fromnow": "bundan sonra, şu andan itibaren, bu andan itibaren, bundan böyle, artık, şimdiden sonra",
     "assistant": "yapay zeka asistan*, asistan*, dil model*, sohbet robotu*, chatbot*, yapay zeka*, yapay zekâ*, ajan*",
@@ -79,11 +79,7 @@ WORDS = {
         "gizli anahtar*, kullanıcı veri*, kullanıcı bilgi*, kişisel veri*, ortam değişken*, rehber*, dosya*, "
         "özel anahtar*, veritabanı*, e-posta*, mesaj*, kredi kart*, gelen kutu*, müşteri listesi*, token*"
     ),
-    "outside": (
-        "harici sunucu*, sunucum*, dış sunucu*, bu url*, şu url*, şu adres*, bu adres*, adresim*, webhook*, "
-        "bu bağlantı*, şu bağlantı*, parametre*, resim url*, görsel url*, uzak sunucu*, kişisel e-posta*, "
-        "adresine, dış adres*, görsel bağlantı*"
-    ),
+    "outside": "harici sunucu*, sunucum*, dış sunucu*, adresim*, uzak sunucu*, kişisel e-posta*, adresine, dış adres*",
     "iam": "ben, biz, adına, olarak, burası",
     "authority": (
         "yönetici*, admin*, geliştirici*, yaratıcın*, genel müdür*, ceo*, güvenlik ekib*, teknik destek, "
@@ -129,7 +125,8 @@ WORDS = {
     "theirs": "rakip*, gizli*, dahili*, şirket*, yayınlanmamış, eski işveren*, iç",
     "group": (
         "kadın*, erkek*, müslüman*, yahudi*, siyah*, göçmen*, mülteci*, yabancı*, eşcinsel*, engelli*, yaşlı*, "
-        "çingene*, suriyeli*, kürt*, ermeni*, hamile*"
+        "çingene*, suriyeli*, kürt*, ermeni*, hamile*, yahudiler*, kadınlar*, araplar*, kürtler*, suriyeliler*, "
+        "romanlar*"
     ),
     "derog": (
         "aşağılık*, aptal*, tembel*, suçludur*, hırsız*, terörist*, parazit*, daha az zeki*, sınır dışı edilmeli*, "
@@ -144,9 +141,9 @@ WORDS = {
     "hatekind": "ırkçı*, cinsiyetçi*, antisemit*, homofobik*, yabancı düşmanı*, nefret*, islamofobik*, aşağılayıcı*",
     "ownprompt": (
         "sistem istemi*, sistem istemini, sistem mesaj*, sistem talimat*, sistem prompt*, system prompt*, "
-        "gizli talimat*, iç talimat*, başlangıç talimat*, ilk talimat*, orijinal talimat*, talimatlarını, "
-        "kurallarını, başlangıç istemi*, istemini, promptunu, sana verilen talimat*, ilk mesaj*, gizli kural*, "
-        "dahili talimat*, yönergelerini"
+        "gizli talimat*, iç talimat*, başlangıç talimat*, ilk talimat*, orijinal talimat*, başlangıç istemi*, "
+        "promptunu, sana verilen talimat*, ilk mesaj*, gizli kural*, dahili talimat*, kendi talimatlarını, "
+        "sistem talimatlarını, kendi kurallarını"
     ),
     "ownsafety": (
         "güvenlik filtre*, filtre*, güvenlik*, etik*, ahlak*, sansür*, içerik politika*, koruma*, denetim*, "
@@ -154,4 +151,23 @@ WORDS = {
     ),
     "textabove": "yukarıdaki metni, yukarıdaki her şeyi",
     "mode": "geliştirici modu*, hata ayıklama modu*, bakım modu*",
+    "instead": "bunun yerine, onun yerine",
+    "invalid": "artık geçerli değil, geçersiz, geçerli değil, iptal edildi, hükümsüz, yürürlükten kalktı",
+    "obeyme": (
+        "beni dinle, sadece beni dinle, bana itaat et, benim dediğimi, dediğimi yap, benim komutlarım*, "
+        "benim emirlerim*, benim için çalış*"
+    ),
+    "given": "sana verilen, aldığın, başlangıçta, en başta, geliştiricinin, bu konuşmadan önce",
+    "instructions2": "talimat*, kural*, metin*, mesaj*, her şey*, yönerge*",
+    "anyask": "her şeye, her isteğe, ne sorarsam, ne istersem, istediğim her şey*",
+    "trait": "hırsız*, suçlu*, tembel*, aptal*, pis, terörist*, parazit*, tehlikeli*, yalancı*, aşağılık",
+    "joke": "hakkında şaka, hakkında fıkra, fıkrası, şakası, ile ilgili şaka, dalga geç*",
+    "echo": "tekrarla*, yazdır, kopyala, göster*",
+    "say": "öner, öneri*, cevap ver, değerlendir*, yaz",
+    "only": "sadece, yalnızca, beş yıldız, en iyi",
+    "task": "görevini, görevi",
+    "place2": (
+        "bu url*, şu url*, şu adres*, bu adres*, webhook*, bu bağlantı*, şu bağlantı*, parametre*, resim url*, "
+        "görsel url*, görsel bağlantı*"
+    ),
 }

