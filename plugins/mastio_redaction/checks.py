@@ -74,21 +74,34 @@ Troy, RuPay (ISO/IEC 7812 and what the networks publish)."""
 _GROUPS = re.compile(r"\d+")
 
 
+_FIRST = frozenset("234569")
+"""What the number of a card begins with."""
+
+
 def find_card(text: str) -> tuple[int, int] | None:
     """The card number in a run of digit groups: other numbers may stand before and after it."""
+    if len(text) <= 23:
+        number = text.replace(" ", "").replace("-", "").replace(".", "")
+        if _is_card(number):
+            return 0, len(text)
+        if len(number) == len(text):
+            return None
     groups = [match.span() for match in _GROUPS.finditer(text)]
     for first, (start, _) in enumerate(groups):
-        if text[start] not in "234568 9":
+        if text[start] not in _FIRST:
             continue
         number = ""
         for here, end in groups[first:]:
             number += text[here:end]
-            length = len(number)
-            if length > 19:
+            if len(number) > 19:
                 break
-            if length >= 13 and _CARD.fullmatch(number) and luhn(number) and len(set(number)) > 1:
+            if len(number) >= 13 and _is_card(number):
                 return start, end
     return None
+
+
+def _is_card(number: str) -> bool:
+    return luhn(number) and _CARD.fullmatch(number) is not None and len(set(number)) > 1
 
 
 _IBAN_VALUE = {ord(c): str(int(c, 36)) for c in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}

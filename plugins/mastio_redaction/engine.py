@@ -248,6 +248,8 @@ def _confirm_shaped(kind: str, rule: Rule, subject: str, places: list[int], hits
                 start = match.end() if rule.thorough else match.start() + 1
             else:
                 hits.append(Span(*value, kind, rule.score))
+                if value[1] >= last:  # every trigger of the region is inside
+                    break
                 start = max(value[1], start + 1)
 
 
@@ -276,7 +278,11 @@ def _resolve(hits: list[Span]) -> list[Span]:
                 best = hit
             end = max(end, hit.end)
         else:
-            resolved.append(best._replace(start=start, end=end))
+            resolved.append(_over(best, start, end))
             best, start, end = hit, hit.start, hit.end
-    resolved.append(best._replace(start=start, end=end))
+    resolved.append(_over(best, start, end))
     return resolved
+
+
+def _over(hit: Span, start: int, end: int) -> Span:
+    return hit if hit.start == start and hit.end == end else hit._replace(start=start, end=end)

@@ -35,8 +35,10 @@ def is_phone(text: str) -> bool:
         code = int(number[:length])
         if code in COUNTRY_CODE_TO_REGION_CODE:
             plan = _plan(code)
-            national = digits(text.replace("(0)", ""))[length:]
-            return plan is not None and plan.fullmatch(national) is not None
+            if plan is None:
+                return False
+            national = digits(text.replace("(0)", "")) if "(0)" in text else number
+            return plan.fullmatch(national, length) is not None
     return False
 
 

@@ -75,8 +75,12 @@ def shaped(
     return Rule(trigger or expression, re.compile(expression), score, check, narrow, behind, ahead, thorough, back)
 
 
+_SPACE = re.compile(r"\[ _-\]\??| \??(?![^\[]*\])")
+"""A space between two words, however it is written."""
+
 GAP = (
-    r"(?:[ _.-]?(?:numbers?|num|nbr|no|nr|nummer|numero|numer|code|id|key|value|str|n\N{DEGREE SIGN}|card)\b\.?){0,2}"
+    r"(?:[ _.-]?(?:numbers?|num|nbr|no|nr|nummer|numero|numer|code|id|key|value|str|n\N{DEGREE SIGN}|card)(?![A-Za-z])"
+    r"\.?){0,2}"
     r"\.?['\"]?(?: ?\([^()\n]{1,20}\))?[ \t]{0,3}(?::=|=>|[:=#>|,-]|(?:is|was|ist|est|es|e|are)\b)?[:=]?\s{0,3}['\"#]?"
 )
 """What stands between a word and the value that it announces."""
@@ -92,7 +96,11 @@ def after(
     narrow: Narrow | None = None,
     ahead: int = 320,
 ) -> Rule:
-    """A value that the words before it give away. Words and the gap are read in any case, the value as it is given."""
+    """A value that the words before it give away, also as the name of a member: `tax id`, `tax_id`, `taxId`.
+
+    Words and the gap are read in any case, the value as it is given.
+    """
+    words = _SPACE.sub("[ _-]?", words)
     exact = re.compile(rf"(?i:{gap})(?P<v>{value})")
     return Rule(
         rf"(?i)(?:\b|_)(?:{words})(?:\b|_|number\b|num\b|no\b|id\b|key\b|value\b)",

@@ -9,7 +9,7 @@ from ..rule import Type, after, shaped
 
 TYPES = (
     Type("CREDIT_CARD", "financial", "Payment card number", (
-        shaped(r"(?<![\d.,])\d(?:[ .-]?\d){12,400}(?!\d|[.,]\d)", 0.94, trigger=r"[2-6](?:[ .-]?\d){12,18}\b", narrow=find_card, thorough=True,
+        shaped(r"(?<![\d.])\d(?:[ .-]?\d){12,400}(?!\d|\.\d)", 0.94, trigger=r"[2-6](?:[ .-]?\d){12,18}\b", narrow=find_card, thorough=True,
                behind=48, ahead=24),
     )),
     Type("CARD_SECURITY_CODE", "financial", "Card security code, by the words before it", (

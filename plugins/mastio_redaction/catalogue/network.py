@@ -16,7 +16,7 @@ def _is_imei(text: str) -> bool:
 
 TYPES = (
     Type("IP_ADDRESS", "network", "IPv4 or IPv6 address", (
-        shaped(rf"(?<![\d.A-Za-z/-])(?:{_OCTET}\.){{3}}{_OCTET}(?![\d-]|\.\d)", 0.85, is_ipv4,
+        shaped(rf"(?<![\d.A-Za-z/-])(?<!ersion )(?<!elease )(?:{_OCTET}\.){{3}}{_OCTET}(?![\d-]|\.\d)", 0.85, is_ipv4,
                trigger=r"\b\d{1,3}\.\d{1,3}\.\d{1,3}\.\d", behind=20, ahead=4),
         shaped(r"(?<![0-9A-Za-z:.])(?:[0-9A-Fa-f]{0,4}:){2,7}(?:[0-9A-Fa-f]{1,4}|(?:\d{1,3}\.){3}\d{1,3})?(?![0-9A-Za-z:])",
                0.85, is_ipv6, trigger=r"(?:[0-9A-Fa-f]{1,4}:(?::[0-9A-Fa-f]{1,4}|[0-9A-Fa-f]{1,4}:[0-9A-Fa-f]{0,4}:))", behind=24,
@@ -44,7 +44,7 @@ TYPES = (
               r"(?=[A-Z0-9 -]{0,9}\d)[A-Z0-9]{1,4}[ -]?[A-Z0-9]{1,4}(?:[ -]?[A-Z0-9]{1,4})?\b", 0.75),
     )),
     Type("COORDINATES", "pii", "Geographic coordinates", (
-        shaped(r"(?<![\d.,-])-?(?:[1-8]?\d\.\d{4,8}|90\.0{4,8}), ?-?(?:1[0-7]\d|\d?\d)\.\d{4,8}(?![\d.])", 0.75,
+        shaped(r"(?<![\d.-])-?(?:[1-8]?\d\.\d{4,8}|90\.0{4,8}), ?-?(?:1[0-7]\d|\d?\d)\.\d{4,8}(?!\d|\.\d)", 0.75,
                trigger=r"\d\.\d{4,8}, ?-?\d{1,3}\.\d{4}", behind=32, ahead=8),
     )),
 )  # fmt: skip

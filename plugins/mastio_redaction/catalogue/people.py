@@ -63,7 +63,7 @@ def _drop_stops(text: str) -> tuple[int, int] | None:
     words = [match.span() for match in _TOKEN.finditer(text)]
     kept = 0
     for start, end in words:
-        if text[start:end] in STOP:
+        if _title(text[start:end]) in STOP:
             break
         kept = end
     return (0, kept) if kept else None
@@ -118,8 +118,8 @@ TYPES = (
                back=_LOCAL),
     )),
     Type("PHONE_NUMBER", "pii", "Telephone number", (
-        shaped(r"(?<![\d+A-Za-z])\+\d{1,3}(?:[ ()./-]{0,3}\d){6,13}(?!\d)", 0.9, is_phone, trigger=r"\+\d{1,3}(?:[ ()./-]{0,3}\d){6}", behind=32, ahead=32),
-        shaped(r"(?<![\d.(-])(?:1[ .-])?(?:\([2-9]\d{2}\) ?|[2-9]\d{2}[ .-])[2-9]\d{2}[ .-]\d{4}(?![\d-]|\.\d)", 0.8, is_any_phone,
+        shaped(r"\+(?<![\d+A-Za-z]\+)\d{1,3}(?:[ ()./-]{0,3}\d){6,13}(?!\d)", 0.9, is_phone, trigger=r"\+\d{1,3}(?:[ ()./-]{0,3}\d){6}", behind=32, ahead=32),
+        shaped(r"(?<![\d.(-])(?<!\d )(?:1[ .-])?(?:\([2-9]\d{2}\) ?|[2-9]\d{2}[ .-])[2-9]\d{2}[ .-]\d{4}(?![\d-]|\.\d)", 0.8, is_any_phone,
                trigger=r"[2-9]\d{2}[).-]{0,2} ?[2-9]\d{2}[ .-]\d{4}\b", behind=20, ahead=3),
         shaped(r"(?<![\d.-])0[1-9](?:[ .]\d{2}){4}(?![\d-]|\.\d)", 0.75, trigger=r"\b0[1-9](?:[ .]\d{2}){4}\b", behind=20, ahead=3),
         shaped(r"(?<![\d.-])\(?0(?:20|1\d{2,3}|7\d{3}|8\d{2})\)? \d{3,4} ?\d{3,4}(?![\d-]|\.\d)", 0.7, is_any_phone,
@@ -156,13 +156,13 @@ TYPES = (
         after(_BORN, DATE, 0.9, is_birth_date),
     )),
     Type("AGE", "pii", "Age of a person, by the words around it", (
-        after(r"(?:aged?|alter|idade|edad|eta|leeftijd)", r"(?:1[01]\d|[1-9]?\d)(?!\d|[.,%/:-]\d| ?%)", 0.7, gap=r"['\"]?(?: ?[:=] ?| | of )"),
+        after(r"(?:aged?|alter|idade|edad|eta|leeftijd)", r"(?:1[01]\d|[1-9]?\d)(?!\d|[.%/:-]\d| ?%)", 0.7, gap=r"['\"]?(?: ?[:=] ?| | of )['\"]?"),
         shaped(r"(?<![\d.])(?:1[01]\d|[1-9]?\d)(?:[ -]years?[ -]old| y/o| yo\b| Jahre alt| ans\b(?= |[.,;!?]|$)| anos de (?:edad|idade)| anni di eta| jaar oud)", 0.75,
                trigger=r"\d(?:[ -]years?[ -]old| y/o| yo\b| Jahre alt| anos de (?:edad|idade)| jaar oud)", behind=28),
     )),
     Type("SOCIAL_HANDLE", "pii", "Name on a social network, by the words before it", (
         after(r"(?:twitter|instagram|telegram|tiktok|linkedin|github|mastodon|x handle|snapchat|skype)", r"@[A-Za-z0-9_.]{3,30}(?<!\.)", 0.75,
-              gap=r"(?: handle| user(?:name)?| account)?(?: is)?\s{0,2}[:=(]?\s{0,2}"),
+              gap=r"(?:[ _](?:handle|user(?:name)?|account))?(?: is)?['\"]?\s{0,2}[:=(]?\s{0,2}['\"]?"),
         shaped(r"\b(?:linkedin\.com/in|twitter\.com|instagram\.com|facebook\.com|t\.me)/(?P<v>[A-Za-z0-9_.-]{3,60})(?<![.])", 0.75,
                trigger=r"\b(?:linkedin\.com/in|twitter\.com|instagram\.com|facebook\.com|t\.me)/", behind=24, ahead=64),
     )),
