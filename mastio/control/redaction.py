@@ -26,9 +26,9 @@ Mode = Literal["enforce", "observe"]
 class MatchBody(Body):
     """What a policy is for; what is left out matches everything."""
 
-    agents: Globs = []
-    models: Globs = []
-    kinds: Globs = []
+    agents: Globs = Field(default_factory=list)
+    models: Globs = Field(default_factory=list)
+    kinds: Globs = Field(default_factory=list)
     direction: Direction = "both"
 
 
@@ -51,8 +51,8 @@ class RedactionPut(Body):
     types: Types
     restore: bool = True
     mode: Mode = "enforce"
-    always: Values = []
-    never: Values = []
+    always: Values = Field(default_factory=list)
+    never: Values = Field(default_factory=list)
 
 
 class RedactionBody(RedactionPut):

@@ -54,7 +54,7 @@ class Inspector:
         ruling = self.rulings.find(principal, action)
         vault = self.open_vault(principal)
         # what the model itself writes is never put back: a vault of its own
-        own = self.treat_by(ruling.response, principal, self.open_vault(principal))
+        own = self.treat_by(ruling.response, principal, self.open_vault(principal), vault)
         watch = ReplyWatch(self.finder, own, ruling.response, vault)
         if ruling.request.is_off and ruling.observed is None:
             return Pass(watch=watch if watch.is_needed else None)
@@ -77,9 +77,9 @@ class Inspector:
         """The same value of one agent has the same token in all of its exchanges."""
         return Vault(self._keys, principal.name.encode())
 
-    def treat_by(self, side: Side, principal: Principal, vault: Vault) -> Treatment:
-        """`vault` remembers what is to be put back."""
-        return Treatment(side, self.finder.classes, vault, self.open_vault(principal))
+    def treat_by(self, side: Side, principal: Principal, vault: Vault, known: Vault | None = None) -> Treatment:
+        """`vault` remembers what is to be put back, `known` has what was."""
+        return Treatment(side, self.finder.classes, vault, self.open_vault(principal), known)
 
     def _observe(
         self, side: Side, principal: Principal, texts: Sequence[str], found: Sequence[Sequence[Span]], done: Outcome

@@ -35,14 +35,18 @@ class Outcome:
 class Treatment:
     """What one side of a ruling does with values. `classes`: of each type, for the labels of findings.
 
-    `restored` has what is put back for the caller, `gone` what is not.
+    `restored` has what is put back for the caller, `gone` what is not. What stands for something in `known` is no value:
+    a surrogate looks like one.
     """
 
-    def __init__(self, side: Side, classes: Mapping[str, str], restored: Vault, gone: Vault) -> None:
+    def __init__(
+        self, side: Side, classes: Mapping[str, str], restored: Vault, gone: Vault, known: Vault | None = None
+    ) -> None:
         self._side = side
         self._classes = classes
         self._restored = restored
         self._gone = gone
+        self._known = known
 
     def treat(self, text: str, spans: Iterable[Span]) -> list[Treated]:
         """In the order of the spans; without those that nobody wants to know of."""
@@ -51,6 +55,8 @@ class Treatment:
             rule = self._side.rule(span.type)
             value = text[span.start : span.end]
             if rule.action == "off" or value.casefold() in self._side.never:
+                continue
+            if self._known is not None and self._known.is_token(value):
                 continue
             made.append(Treated(span, rule, self._replace(value, span, rule) if rule.action == "redact" else None))
         return made

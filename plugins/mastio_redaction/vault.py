@@ -74,6 +74,10 @@ class Vault:
         pieces.append(text[done:])
         return "".join(pieces)
 
+    def is_token(self, text: str) -> bool:
+        """Whether the text, by itself, is a token that can be turned back."""
+        return bool(self._originals) and _plain(text) in self._originals
+
     def restore(self, text: str) -> str:
         """`text` with every token turned back."""
         if not self._originals:

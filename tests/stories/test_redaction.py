@@ -15,7 +15,7 @@ import pytest
 
 from mastio.client import Identity
 from providers import Asked, Provider, Script, run_provider
-from talking import DIALECTS, Talk
+from talking import DIALECTS, Talk, events_of
 from world import Appliance, open_appliance, read_files, wait_until
 
 CARD = "4012888888881881"
@@ -31,9 +31,20 @@ KINDS = {"openai": "openai", "responses": "openai", "anthropic": "anthropic", "g
 REDACTION = "/v1/admin/redaction"
 
 
+ADDED = """
+[redaction.patterns]
+EMPLOYEE_NUMBER = ['EMP-\\d{6}']
+
+[[redaction.dictionaries]]
+type = "PROJECT"
+terms = ["Nightingale"]
+distance = 1
+"""
+
+
 @pytest.fixture(scope="module")
 def world() -> Iterator[tuple[Appliance, Identity]]:
-    with open_appliance(stub=None) as (appliance, _):
+    with open_appliance(stub=None, more=ADDED) as (appliance, _):
         yield appliance, appliance.enroll("caller")
 
 
@@ -285,6 +296,88 @@ def test_explain_says_what_would_be_done(world: tuple[Appliance, Identity], poli
     assert (found["CREDIT_CARD"]["action"], found["CREDIT_CARD"]["policy"]) == ("redact", "policy-0")
     assert found["EMAIL_ADDRESS"]["action"] == "flag"
     assert CARD not in said["text"] and CARD[-4:] in said["text"] and VALUES["EMAIL_ADDRESS"] in said["text"]
+
+
+def test_what_an_admin_adds_is_found_and_what_is_not_meant_is_not(
+    world: tuple[Appliance, Identity], policy: Callable[..., None]
+) -> None:
+    policy(REDACT_ALL, always=["Quiet Harbour"], never=["Office@Mail.Example.org"])
+    text = "EMP-123456 of Nightingole at quiet harbour writes to office@mail.example.org and zoe@mail.example.org"
+    with world[0].admin() as admin:
+        said = admin.post(f"{REDACTION}/*/explain", json={"text": text}).json()
+    assert [one["type"] for one in said["findings"]] == ["EMPLOYEE_NUMBER", "PROJECT", "LISTED", "EMAIL_ADDRESS"]
+    assert "office@mail.example.org" in said["text"] and "zoe@" not in said["text"]
+
+
+def test_an_expression_that_cannot_be_used_stops_the_start() -> None:
+    settings = "[redaction.patterns]\nEMPLOYEE_NUMBER = ['(?<=a)b']\n"
+    with (
+        pytest.raises(AssertionError, match="EMPLOYEE_NUMBER"),  # what was said at the start
+        open_appliance(stub=None, more=settings),
+    ):
+        pass
+
+
+def test_what_only_observes_says_what_it_would_have_done(speaker: Speaker, policy: Callable[..., None]) -> None:
+    policy(REDACT_ALL, mode="observe")
+    speaker.provider.answer = echoing(speaker.talk)
+    reply = speaker.ask(f"It is {CARD}.")
+    assert speaker.asked() == f"It is {CARD}."
+    intent = speaker.appliance.entries_of(reply.headers["x-request-id"])[0]
+    assert "observed.redact" in [finding["label"] for finding in intent["request"]["findings"]]
+
+
+@pytest.mark.parametrize("strategy", ["tag", "hash", "encrypt", "fpe", "surrogate", "mask", "truncate"])
+def test_each_strategy(speaker: Speaker, policy: Callable[..., None], strategy: str) -> None:
+    policy({"*": {"action": "redact", "strategy": strategy}})
+    speaker.provider.answer = echoing(speaker.talk, 4)
+    said = speaker.talk.said(speaker.ask(f"It is {CARD}.", stream=True).content)
+    assert CARD not in speaker.asked()
+    assert (said == f"You said: It is {CARD}.") is (strategy not in ("mask", "truncate"))
+
+
+def test_arguments_of_tools_stay_json_with_their_originals(
+    world: tuple[Appliance, Identity], policy: Callable[..., None]
+) -> None:
+    """A number that became a tag is a string on its way, and the caller's own number when it comes back in one."""
+    policy(REDACT_ALL)
+    appliance, identity = world
+    arguments = {"to": VALUES["EMAIL_ADDRESS"], "card": int(CARD), "note": f'"{VALUES["US_SSN"]}"\n'}
+    call = {"id": "c1", "type": "function", "function": {"name": "pay", "arguments": json.dumps(arguments)}}
+    body = {
+        "model": "tools/m",
+        "messages": [
+            {"role": "user", "content": "pay"},
+            {"role": "assistant", "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": "c1", "content": json.dumps({"paid": VALUES["IBAN_CODE"]})},
+        ],
+    }
+
+    def answer(asked: Asked) -> Script:
+        given = asked.document["messages"][1]["tool_calls"][0]["function"]["arguments"]
+        chunks = [
+            {"choices": [{"index": 0, "delta": {"tool_calls": [{"index": 0, "function": {"arguments": piece}}]}}]}
+            for piece in (given[at : at + 3] for at in range(0, len(given), 3))
+        ]
+        pieces = [b"data: " + json.dumps(chunk).encode() + b"\n\n" for chunk in chunks]
+        return Script(content_type="text/event-stream", pieces=[*pieces, b"data: [DONE]\n\n"])
+
+    with (
+        run_provider(appliance, "openai", "tools") as provider,
+        appliance.by_certificate(identity) as client,
+    ):
+        provider.answer = answer
+        reply = client.post("/v1/chat/completions", json={**body, "stream": True})
+        sent = provider.last.body.decode()
+    for value in (VALUES["EMAIL_ADDRESS"], CARD, VALUES["US_SSN"], VALUES["IBAN_CODE"]):
+        assert value not in sent
+    json.loads(json.loads(sent)["messages"][1]["tool_calls"][0]["function"]["arguments"])
+    said = "".join(
+        part["function"]["arguments"]
+        for event in events_of(reply.content)
+        for part in event["choices"][0]["delta"].get("tool_calls", [])
+    )
+    assert json.loads(said) == {**arguments, "card": CARD}
 
 
 def test_encrypted_tokens_are_reidentified_with_a_reason_that_is_recorded(
