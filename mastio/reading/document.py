@@ -27,7 +27,9 @@ LONG_NUMBER = 1_000_000
 LONG_BLOB = 256
 """Shorter base64 is text to whoever inspects it."""
 
-BLOBS = frozenset({"data", "file_data", "b64_json", "url", "image_url", "bytes"})
+BLOBS = frozenset(
+    {"data", "file_data", "b64_json", "partial_image_b64", "result", "url", "image_url", "bytes", "delta"}
+)
 """Members that may hold base64."""
 
 SEALED = frozenset({"signature", "encrypted_content", "thoughtSignature", "thought_signature", "encrypted_index"})

@@ -76,7 +76,7 @@ class Policies:
         if always != self._always:
             self._finder.engine = self._finder.engine.extended(own_of(self._settings, always))
             self._always = always
-        self._inspector.rulings = Rulings(rows.values(), Rule(self._settings.unspoken))
+        self._inspector.rulings = Rulings(rows.values(), Rule(self._settings.unspoken), self._finder.classes)
         self._rows = rows
 
     def verify(self, row: RedactionRow) -> None:

@@ -89,7 +89,7 @@ class Doors:
         ruling = inspector.rulings.find(principal, Action(asked.kind, "Model", asked.model))
         side = ruling.request if asked.direction == "request" else ruling.response
         treatment = inspector.treat_by(side, principal, inspector.open_vault(principal))
-        found, complete = await inspector.finder.find_all([Passage(asked.text, "user")])
+        found, complete = await inspector.finder.find_all([Passage(asked.text, "user")], side)
         treated = treatment.treat(asked.text, found[0])
         is_blocked = any(one.rule.action == "block" for one in treated)
         said = {

@@ -15,7 +15,7 @@ from mastio_redaction.engine import Engine, Span
 from mastio_redaction.recogniser import Recogniser, unite
 from mastio_redaction.rulings import Rulings, Side
 from mastio_redaction.strategies import Keys
-from mastio_redaction.stream import Settled, Stream
+from mastio_redaction.stream import UNREADABLE, Settled, Stream
 from mastio_redaction.treating import Outcome, Treatment, describe_block, put_in_place
 from mastio_redaction.vault import Restorer, Vault
 
@@ -30,10 +30,10 @@ class Finder:
             **{kind.name: kind.cls for kind in engine.types}, **dict.fromkeys(own, "custom"),
         }  # fmt: skip
 
-    async def find_all(self, passages: Sequence[Passage]) -> tuple[list[list[Span]], bool]:
+    async def find_all(self, passages: Sequence[Passage], side: Side) -> tuple[list[list[Span]], bool]:
         """What is in each, and whether everybody was asked who should be. Raises `InspectionError`."""
         texts = [passage.text for passage in passages]
-        found = self.engine.find_all(texts, names=[passage.name for passage in passages])
+        found = self.engine.find_all(texts, names=[passage.name for passage in passages], only=side.only)
         if self._recogniser is None:
             return found, True
         others = await self._recogniser.find_all(texts)
@@ -58,7 +58,7 @@ class Inspector:
         watch = ReplyWatch(self.finder, own, ruling.response, vault)
         if ruling.request.is_off and ruling.observed is None:
             return Pass(watch=watch if watch.is_needed else None)
-        found, complete = await self.finder.find_all(passages)
+        found, complete = await self.finder.find_all(passages, ruling.request)
         if complete and not any(found):
             return Pass(watch=watch if watch.is_needed else None)
         texts = [passage.text for passage in passages]
@@ -109,7 +109,7 @@ class ReplyWatch:
     async def look(self, passages: Sequence[Passage]) -> Verdict:
         changed: dict[int, str] = {}
         if not self._side.is_off:
-            found, complete = await self._finder.find_all(passages)
+            found, complete = await self._finder.find_all(passages, self._side)
             outcome = self._treatment.treat_all([passage.text for passage in passages], found)
             self.note(outcome.findings)
             if not complete:
@@ -141,7 +141,7 @@ class ReplyFilter:
     def __init__(self, engine: Engine, treatment: Treatment, side: Side, vault: Vault, watch: ReplyWatch) -> None:
         self._treatment = treatment
         self._watch = watch
-        self._stream = None if side.is_off else Stream(engine)
+        self._stream = None if side.is_off else Stream(engine, only=side.only)
         self._changes = side.changes
         self._restorer = None if not len(vault) else Restorer(vault)
 
@@ -158,6 +158,8 @@ class ReplyFilter:
         return "".join(self._treat_one(one) for one in settled)
 
     def _treat_one(self, settled: Settled) -> str:
+        if any(span.type == UNREADABLE for span in settled.spans):
+            raise Blocked("The reply has a run of characters without end, which nobody can look into.")
         treated = self._treatment.treat(settled.text, settled.spans)
         self._watch.note(self._treatment.find(treated))
         blocked = {one.span.type for one in treated if one.rule.action == "block"}

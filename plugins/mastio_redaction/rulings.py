@@ -7,7 +7,7 @@ way the strictest counts: block, redact, flag, off. Of what no policy speaks of 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from mastio.exchange import Action, Principal
@@ -16,6 +16,7 @@ from mastio.store.base import RedactionRow, Strategy, Treatment
 
 STRICTNESS: tuple[Treatment, ...] = ("off", "flag", "redact", "block")
 ALL = "*"
+DIRECTIONS: tuple[Literal["request", "response"], ...] = ("request", "response")
 REMEMBER = 50_000
 
 
@@ -34,11 +35,15 @@ UNSPOKEN = Rule("flag")
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """What holds in one direction. `never`: values that are not meant. `named` are those of a type's own."""
+    """What holds in one direction. `never`: values that are not meant. `named` are those of a type's own.
+
+    `only`: the types that are looked for, so that none that nobody wants hides one that somebody does; None: all.
+    """
 
     named: Mapping[str, Rule] = field(default_factory=dict)
     others: Rule = UNSPOKEN
     never: frozenset[str] = frozenset()
+    only: frozenset[str] | None = None
 
     def rule(self, kind: str) -> Rule:
         return self.named.get(kind, self.others)
@@ -63,9 +68,12 @@ class Ruling:
 
 
 class Rulings:
-    """The policies in force. `unspoken`: what is done with what none of them speaks of."""
+    """The policies in force. `unspoken`: what is done with what none of them speaks of; `kinds`: all there are."""
 
-    def __init__(self, policies: Iterable[RedactionRow] = (), unspoken: Rule = UNSPOKEN) -> None:
+    def __init__(
+        self, policies: Iterable[RedactionRow] = (), unspoken: Rule = UNSPOKEN, kinds: Iterable[str] = ()
+    ) -> None:
+        self._kinds = frozenset(kinds)
         self._policies = sorted(policies, key=lambda policy: policy.name)
         self._unspoken = unspoken
         self._remembered: dict[tuple[str, int, str, tuple[tuple[str, str | None], ...]], Ruling] = {}
@@ -85,11 +93,15 @@ class Rulings:
         concerned = [policy for policy in self._policies if is_for(policy, principal, action)]
         enforced = [policy for policy in concerned if policy.mode == "enforce"]
         observed = [policy for policy in concerned if policy.mode == "observe"]
-        return Ruling(
-            join(enforced, "request", self._unspoken),
-            join(enforced, "response", self._unspoken),
-            join([*enforced, *observed], "request", self._unspoken) if observed else None,
-        )
+        request, response = (self._bound(join(enforced, side, self._unspoken)) for side in DIRECTIONS)
+        would = join([*enforced, *observed], "request", self._unspoken) if observed else None
+        if would is not None:  # both look at what is found in one pass
+            request = replace(request, only=None)
+        return Ruling(request, response, would)
+
+    def _bound(self, side: Side) -> Side:
+        only = frozenset(kind for kind in self._kinds if side.rule(kind).action != "off")
+        return side if only == self._kinds else replace(side, only=only)
 
 
 def is_for(policy: RedactionRow, principal: Principal, action: Action) -> bool:

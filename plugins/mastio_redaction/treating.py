@@ -35,8 +35,8 @@ class Outcome:
 class Treatment:
     """What one side of a ruling does with values. `classes`: of each type, for the labels of findings.
 
-    `restored` has what is put back for the caller, `gone` what is not. What stands for something in `known` is no value:
-    a surrogate looks like one.
+    `restored` has what is put back for the caller, `gone` what is not. What stands for something in `known` is no
+    value: a surrogate looks like one.
     """
 
     def __init__(

@@ -12,6 +12,9 @@ from mastio_llm.texts.names import NAMES
 _CHOSEN = frozenset({"role", "type", "id"})
 """Members of a delta that are no text that goes on."""
 
+_SOUND = ("audio", "data")
+"""Where sound is, in base64."""
+
 
 def _chat_deltas(event: dict[str, Any]) -> Iterator[Delta]:
     """Every string in a choice's delta goes on, whatever it is called: other providers have names of their own."""
@@ -22,7 +25,7 @@ def _chat_deltas(event: dict[str, Any]) -> Iterator[Delta]:
 def _texts(key: Key, holder: dict[str, Any]) -> Iterator[Delta]:
     for name, value in list(holder.items()):
         if isinstance(value, str):
-            if name not in _CHOSEN and not (name == "name" and key[-1:] == ("function",)):
+            if name not in _CHOSEN and (*key, name)[-2:] not in (_SOUND, ("function", "name")):
                 yield Delta((*key, name), holder, name, is_json=name == "arguments")
         elif isinstance(value, dict):
             yield from _texts((*key, name), value)
@@ -55,7 +58,9 @@ def _response_key(event: dict[str, Any]) -> Key:
 
 def _response_deltas(event: dict[str, Any]) -> Iterator[Delta]:
     kind = event.get("type")
-    if isinstance(kind, str) and kind.endswith(".delta") and isinstance(event.get("delta"), str):
+    if not isinstance(kind, str) or kind == "response.audio.delta":
+        return  # sound, in base64
+    if kind.endswith(".delta") and isinstance(event.get("delta"), str):
         is_json = "arguments" in kind
         yield Delta((*_response_key(event), kind.removesuffix(".delta")), event, "delta", is_json=is_json)
 

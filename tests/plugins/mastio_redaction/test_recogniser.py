@@ -15,6 +15,7 @@ from mastio.inspection import UNINSPECTED, Passage
 from mastio_redaction.engine import Engine, Span
 from mastio_redaction.inspector import Finder
 from mastio_redaction.recogniser import Recogniser, RecogniserSettings, unite
+from mastio_redaction.rulings import Side
 
 
 class Reply:
@@ -87,7 +88,7 @@ async def test_when_it_cannot_be_asked_nothing_passes_unless_an_admin_said_so(an
         await recogniser(analyzer).find_all(["Anna"])
     assert await recogniser(analyzer, when_broken="allow").find_all(["Anna"]) is None
     finder = Finder(Engine(()), recogniser(analyzer, when_broken="allow"))
-    assert await finder.find_all([Passage("Anna", "user")]) == ([[]], False)
+    assert await finder.find_all([Passage("Anna", "user")], Side()) == ([[]], False)
     assert UNINSPECTED == "uninspected"
 
 

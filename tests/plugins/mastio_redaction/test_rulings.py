@@ -100,3 +100,14 @@ def test_who_changed_is_looked_up_again() -> None:
     moved = Principal("alice", frozenset({"agent"}), version=4)
     assert not rulings.find(moved, CHAT).request.changes
     assert rulings.find(ALICE, CHAT) is rulings.find(ALICE, CHAT)
+
+
+def test_what_nobody_wants_is_not_looked_for() -> None:
+    """A type that is off could otherwise hide one that is not, where both see the same."""
+    kinds = ["CARD", "MAIL", "NAME"]
+    one = Rulings([policy("a", {"*": "off", "CARD": "redact"})], kinds=kinds).find(ALICE, CHAT)
+    assert one.request.only == {"CARD"}
+    assert Rulings([policy("a", {"CARD": "off"})], kinds=kinds).find(ALICE, CHAT).request.only == {"MAIL", "NAME"}
+    assert Rulings([policy()], kinds=kinds).find(ALICE, CHAT).request.only is None
+    both = [policy("a", {"*": "off"}), policy("b", {"CARD": "redact"}, mode="observe")]
+    assert Rulings(both, kinds=kinds).find(ALICE, CHAT).request.only is None
