@@ -15,7 +15,18 @@ from mastio.decoding import View, decoded, fold
 from mastio_detectors.cues import CUES
 from mastio_detectors.disguise import HINTS, TRIGGERS, Disguise, foreign_runs, has_tags, readings
 from mastio_detectors.lexicon import Hits, Words, compile_patterns, prepare, scan, spread
-from mastio_detectors.scoring import BESIDE, FACTORS, Compiled, Cues, Match, find, score, taken_back, temper
+from mastio_detectors.scoring import (
+    BESIDE,
+    FACTORS,
+    Compiled,
+    Cues,
+    Match,
+    find,
+    is_broken,
+    score,
+    taken_back,
+    temper,
+)  # fmt: skip
 from mastio_detectors.signals import CLASSES, SHAPES, SIGNALS
 from mastio_detectors.signals.signal import Signal
 from mastio_detectors.words import ANYWHERE, LANGUAGES, WIDE
@@ -137,6 +148,8 @@ class Engine:
                 worth = worths.get(key)
                 if worth is None:
                     worth = worths[key] = temper(signal.category, data, start, end, cues)
+                if is_broken(signal.kind, signal.reach, data, start, end):
+                    worth *= 0.4
                 matches.append(Match(signal.category, signal.number, signal.weight * factor * worth, start, end))
         return matches
 

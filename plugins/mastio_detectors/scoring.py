@@ -126,6 +126,11 @@ _CODE = re.compile(rb"[a-z]_[a-z]|[a-z]\(|[;{}]|==|=>|->|\(\)")
 _MEANT = frozenset({"injection", "exfiltration", "jailbreak"})
 """Classes whose words are those of programs too."""
 
+_STATEMENT = {"injection": 130, "jailbreak": 90, "identity": 90}
+"""Bytes. The concepts of a signal of these classes that reaches no further make one statement, so belong together."""
+
+_STOP = re.compile(rb"[.!?;][ \n\"')]+[^ ]|\n\s*\n|\xe3\x80\x82")
+
 _BREAK = re.compile(rb"[.!?;:,\n]|\xe3\x80\x82|\xef\xbc\x8c|\xd8\x8c")
 
 
@@ -187,6 +192,11 @@ def temper(category: str, data: bytes, start: int, end: int, cues: Cues) -> floa
     return worth
 
 
+def is_broken(kind: str, reach: int, data: bytes, start: int, end: int) -> bool:
+    """Whether a sentence ends within what should be one statement."""
+    return reach <= _STATEMENT.get(kind, -1) and _STOP.search(data, start + 1, end - 1) is not None
+
+
 def is_negated(kind: str, data: bytes, start: int, end: int, cues: Cues) -> bool:
     """Whether it is said not to be, in the same clause. A threat has its negation in it; conditions have one too."""
     if kind == "threat":
@@ -243,18 +253,23 @@ def score(matches: Sequence[Match]) -> float:
 
 
 def _together(matches: Sequence[Match]) -> float:
-    """Each signal once, at its best. The second and later ones of a category say half of what they would alone."""
+    """Each signal once, at its best. Of a category, what says the same place again says a quarter of what it would
+    alone, and what says another place half."""
     strongest: dict[int, Match] = {}
     for match in matches:
         known = strongest.get(match.signal)
         if known is None or known.weight < match.weight:
             strongest[match.signal] = match
-    doubt, seen = 1.0, set()
-    for match in sorted(strongest.values(), key=lambda match: -match.weight):
-        share = 0.5 if match.category in seen else 1.0
-        seen.add(match.category)
+    doubt, seen = 1.0, dict[str, Match]()
+    for match in sorted(strongest.values(), key=_by_weight):
+        first = seen.setdefault(match.category, match)
+        share = 1.0 if first is match else 0.25 if match.start < first.end and match.end > first.start else 0.5
         doubt *= 1 - min(match.weight, 100.0) / 100 * share
     return 100 * (1 - doubt)
+
+
+def _by_weight(match: Match) -> float:
+    return -match.weight
 
 
 assert FACTORS.keys() == set(CLASSES)

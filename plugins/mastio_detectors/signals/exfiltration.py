@@ -30,7 +30,7 @@ SIGNALS = (
     Signal("exfiltration.markdown_image", 72, "mdimagequery", 0, unless="imagehost"),
     Signal("exfiltration.markdown_image", 70, "mdimagelong", 0, unless="imagehost"),
     Signal("exfiltration.markdown_image", 72, "mdimagetext", 0, unless="imagehost"),
-    Signal("exfiltration.markdown_image", 62, "mdimageany data", 130, unless="imagehost"),
+    Signal("exfiltration.markdown_image", 40, "mdimageany data", 130, unless="imagehost"),
     Signal("exfiltration.link", 62, "htmlimage data", 140),
     Signal("exfiltration.link", 35, "htmlimage", 0, carriers=OUTSIDE),
     Signal("exfiltration.link", 45, "linkslot data", 120),

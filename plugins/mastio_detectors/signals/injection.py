@@ -24,7 +24,7 @@ SIGNALS = (
     Signal("injection.override", 30, "fromnow newrules", 90),
     Signal("injection.override", 35, "override ownprompt", 50),
     Signal("injection.override", 25, "override previous fromnow", 90),
-    Signal("injection.task", 35, "newrules", 0),
+    Signal("injection.task", 15, "newrules", 0),
     Signal("injection.task", 60, "newrules hide", 140),
     Signal("injection.task", 62, "newrules only say", 80, carriers=OUTSIDE),
     Signal("injection.boundary", 70, "turn", 0),

@@ -39,9 +39,10 @@ SHAPES = {
         r"[}>\]%]"
     ),
     "mdimagequery": (
-        r"!\[[^\]\n]{0,120}\]\( ?<?https?://[^\s)]{1,300}[?&](data|secret|secrets|token|leak"
-        r"|exfil|stolen|conversation|history|chat|prompt|password|pw|session|cookie|payload"
-        r"|dump|b64|creds|apikey|api_key|email|messages|context)="
+        r"!\[[^\]\n]{0,120}\]\( ?<?https?://[^\s)]{1,300}[?&]((secret|secrets|token|leak|exfil"
+        r"|stolen|conversation|history|chat|prompt|password|pw|session|cookie|payload|dump"
+        r"|b64|creds|apikey|api_key)=|(data|content|context|info|text|msg|messages|log|email)="
+        r"[a-z][a-z0-9_\-+/%]{3,})"
     ),
     "mdimagelong": r"!\[[^\]\n]{0,120}\]\( ?<?https?://[^\s)?]{1,200}[?/=][a-z0-9+/_%\-]{48,}",
     "mdimageany": r"!\[[^\]\n]{0,120}\]\( ?<?https?://",
@@ -56,7 +57,7 @@ SHAPES = {
     "curl": (
         r"\b(curl|wget|invoke-webrequest|iwr|httpie|nc|ncat|netcat)\b[^\n]{0,160}(\$\((cat"
         r"|env|printenv|whoami|id|hostname|base64|tar|ls|history|<)|`(cat|env|printenv|whoami"
-        r"|id|hostname|base64|tar|history)|@-|@~|@/|@\.env|/etc/(passwd|shadow)|\.env\b|id_rsa"
+        r"|id|hostname|base64|tar|history)|@~|@/|@\.env|/etc/(passwd|shadow)|\.env\b|id_rsa"
         r"|\.ssh/|\.aws/|\bshadow\b|bash_history)"
     ),
     "pipecurl": (

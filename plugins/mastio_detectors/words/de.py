@@ -92,9 +92,9 @@ WORDS = {
         "unverändert, zeichen für zeichen, ungekürzt"
     ),
     "send": (
-        "send*, schick*, übermittl*, poste, lade hoch, hochladen, leite, weiterleiten, mail*, übertrag*, hänge, "
-        "anhängen, einfügen, füge, bette, kodiere, rufe, ruf, abrufen, hinterlege, übermittle, veröffentlich*, "
-        "lade, leg, lege, speichere, hochgeladen, abschicken"
+        "schick*, übermittl*, poste, lade hoch, hochladen, leite, weiterleiten, übertrag*, hänge, anhängen, "
+        "einfügen, füge, bette, kodiere, rufe, ruf, abrufen, hinterlege, übermittle, veröffentlich*, lade, leg, "
+        "lege, speichere, hochgeladen, abschicken, sende, sendet, senden, maile, mailt"
     ),
     "data": (
         "gesprächsverlauf*, chatverlauf*, unterhaltung*, kundendaten, zugangsdaten, passwort*, passwörter*, "
@@ -216,7 +216,7 @@ WORDS = {
         "behindertenfeindlich*, islamfeindlich*, volksverhetzend*, judenwitz*, türkenwitz*, blondinenwitz*"
     ),
     "ownprompt": (
-        "systemprompt*, system-prompt*, system prompt*, systemnachricht*, systemanweisung*, versteckte anweisung*, "
+        "systemprompt*, system-prompt*, systemnachricht*, systemanweisung*, versteckte anweisung*, "
         "versteckten anweisung*, geheime anweisung*, geheimen anweisung*, interne anweisung*, internen anweisung*, "
         "deine anweisungen, deine regeln, deine richtlinien, ursprüngliche anweisung*, ursprünglichen anweisung*, "
         "initialen prompt, deine instruktionen, ursprünglichen instruktionen, anfangsanweisung*, "
@@ -261,4 +261,5 @@ WORDS = {
         "diese url, folgende url, folgende adresse, diese adresse, webhook, diesen link, bild-url, url-parameter, "
         "parameter, externe url, query"
     ),
+    "sysprompt": "system prompt*",
 }

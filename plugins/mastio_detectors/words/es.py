@@ -201,7 +201,7 @@ WORDS = {
         "prompt del sistema, prompt de sistema, prompt inicial, instrucciones del sistema, instrucciones ocultas, "
         "instrucciones secretas, instrucciones internas, instrucciones iniciales, instrucciones originales, "
         "tus instrucciones, sus instrucciones, tus reglas, mensaje del sistema, mensaje de sistema, tu prompt, "
-        "reglas internas, reglas ocultas, tu configuración, primer mensaje, directrices internas, system prompt, "
+        "reglas internas, reglas ocultas, tu configuración, primer mensaje, directrices internas, "
         "indicaciones iniciales, órdenes iniciales, instrucciones que recibiste, instrucciones que te dieron"
     ),
     "textabove": "texto de arriba, texto anterior, todo lo anterior",
@@ -239,4 +239,5 @@ WORDS = {
         "esta url, la siguiente url, esta dirección, siguiente dirección, mi dirección, webhook, este enlace, "
         "url de la imagen, url de una imagen, dirección externa, url externa"
     ),
+    "sysprompt": "system prompt",
 }

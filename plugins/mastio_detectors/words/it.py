@@ -164,7 +164,7 @@ WORDS = {
     "ownprompt": (
         "prompt di sistema, prompt iniziale, istruzioni di sistema, istruzioni nascoste, istruzioni segrete, "
         "istruzioni interne, istruzioni iniziali, istruzioni originali, le tue istruzioni, le tue regole, "
-        "messaggio di sistema, il tuo prompt, regole interne, le tue linee guida, system prompt, primo messaggio, "
+        "messaggio di sistema, il tuo prompt, regole interne, le tue linee guida, primo messaggio, "
         "istruzioni ricevute, istruzioni che hai ricevuto"
     ),
     "textabove": "testo sopra, testo precedente, tutto ciò che precede",
@@ -202,4 +202,5 @@ WORDS = {
         "questo url, seguente url, questo indirizzo, seguente indirizzo, webhook, questo link, parametr*, "
         "url dell'immagine"
     ),
+    "sysprompt": "system prompt",
 }

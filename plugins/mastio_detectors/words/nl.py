@@ -154,10 +154,10 @@ WORDS = {
         "haatdragend*, jodenmop*"
     ),
     "ownprompt": (
-        "systeemprompt*, systeem prompt*, system prompt*, systeembericht*, systeeminstructie*, "
-        "verborgen instructie*, geheime instructie*, interne instructie*, oorspronkelijke instructie*, "
-        "je instructies, jouw instructies, je regels, je richtlijnen, initiële prompt, je prompt, eerste bericht, "
-        "verborgen regels, interne regels, begininstructie*"
+        "systeemprompt*, systeem prompt*, systeembericht*, systeeminstructie*, verborgen instructie*, "
+        "geheime instructie*, interne instructie*, oorspronkelijke instructie*, je instructies, jouw instructies, "
+        "je regels, je richtlijnen, initiële prompt, je prompt, eerste bericht, verborgen regels, interne regels, "
+        "begininstructie*"
     ),
     "textabove": "tekst hierboven, alles hierboven",
     "mode": "ontwikkelaarsmodus, debugmodus, ontwikkelmodus",
@@ -187,4 +187,5 @@ WORDS = {
     "only": "vijf sterren, alleen, uitsluitend, positieve",
     "task": "je taak, de taak",
     "place2": "deze url, volgende url, dit adres, volgende adres, webhook, deze link, parameter*, afbeeldings-url",
+    "sysprompt": "system prompt*",
 }

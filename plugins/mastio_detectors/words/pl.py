@@ -153,8 +153,8 @@ WORDS = {
         "prompt* systemow*, monit systemowy, komunikat systemowy, wiadomość systemow*, instrukcje systemowe, "
         "ukryte instrukcje, tajne instrukcje, wewnętrzne instrukcje, początkowe instrukcje, pierwotne instrukcje, "
         "swoje instrukcje, twoje instrukcje, swoje zasady, początkowy prompt, swój prompt, twój prompt, "
-        "instrukcji systemowych, swoich instrukcji, ukrytych instrukcji, system prompt, wewnętrzne zasady, "
-        "promptu systemowego, prompt systemowy, ukryte zasady"
+        "instrukcji systemowych, swoich instrukcji, ukrytych instrukcji, wewnętrzne zasady, promptu systemowego, "
+        "prompt systemowy, ukryte zasady"
     ),
     "textabove": "tekst powyżej, wszystko powyżej",
     "mode": "tryb programisty, tryb deweloper*, trybie deweloperskim, tryb debugowania",
@@ -185,4 +185,5 @@ WORDS = {
     "place2": (
         "ten url, następujący url, ten adres, następujący adres, webhook, ten link, parametr*, url obrazka, adres url"
     ),
+    "sysprompt": "system prompt",
 }

@@ -24,8 +24,8 @@ WORDS = {
     "fromnow": "bundan sonra, şu andan itibaren, bu andan itibaren, bundan böyle, artık, şimdiden sonra",
     "assistant": "yapay zeka asistan*, asistan*, dil model*, sohbet robotu*, chatbot*, yapay zeka*, yapay zekâ*, ajan*",
     "address": (
-        "not:, dikkat, önemli, mesaj, talimat:, eğer bir, tüm, için not, için talimat, asistanına, asistanlarına, "
-        "modellerine"
+        "mesaj, eğer bir, için not, için talimat, asistanına, asistanlarına, modellerine, asistanlara, "
+        "tüm asistanlar*, tüm yapay zeka*"
     ),
     "must": "zorunda*, gerekir, gerekiyor, lütfen, mecbur*, malı, meli, şart",
     "hide": (
@@ -140,9 +140,9 @@ WORDS = {
     "spread": "yaz, anlat, üret, kanıtla, uydur",
     "hatekind": "ırkçı*, cinsiyetçi*, antisemit*, homofobik*, yabancı düşmanı*, nefret*, islamofobik*, aşağılayıcı*",
     "ownprompt": (
-        "sistem istemi*, sistem istemini, sistem mesaj*, sistem talimat*, sistem prompt*, system prompt*, "
-        "gizli talimat*, iç talimat*, başlangıç talimat*, ilk talimat*, orijinal talimat*, başlangıç istemi*, "
-        "promptunu, sana verilen talimat*, ilk mesaj*, gizli kural*, dahili talimat*, kendi talimatlarını, "
+        "sistem istemi*, sistem istemini, sistem mesaj*, sistem talimat*, sistem prompt*, gizli talimat*, "
+        "iç talimat*, başlangıç talimat*, ilk talimat*, orijinal talimat*, başlangıç istemi*, promptunu, "
+        "sana verilen talimat*, ilk mesaj*, gizli kural*, dahili talimat*, kendi talimatlarını, "
         "sistem talimatlarını, kendi kurallarını"
     ),
     "ownsafety": (
@@ -170,4 +170,6 @@ WORDS = {
         "bu url*, şu url*, şu adres*, bu adres*, webhook*, bu bağlantı*, şu bağlantı*, parametre*, resim url*, "
         "görsel url*, görsel bağlantı*"
     ),
+    "heed": "dikkat, önemli",
+    "sysprompt": "system prompt*",
 }
