@@ -22,7 +22,8 @@ COPY plugins plugins
 COPY nginx nginx
 # Compiled here, since the running container can write nothing.
 RUN .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e . \
-    && .venv/bin/python -m compileall -q mastio plugins
+    && .venv/bin/python -m compileall -q mastio plugins \
+    && .venv/bin/python -m mastio.cli.precompile
 
 FROM ${PYTHON_IMAGE}
 COPY --from=build /opt/mastio /opt/mastio

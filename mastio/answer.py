@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from time import perf_counter
 from typing import Any, Protocol
 
 from mastio.errors import AuditError, MastioError
 from mastio.exchange import Entry, Recorded, Reply, Timings, Window
+from mastio.inspection import Finding
 from mastio.problem import error_event
 from mastio.watching import Watching, describe
 from mastio.wire import RawHeaders, Send, send_body, send_response, send_start
@@ -32,6 +33,8 @@ class Stages(Protocol):
     def refusal(self, recorded: Recorded, error: MastioError) -> tuple[int, RawHeaders, bytes]: ...
 
     def count(self, recorded: Recorded, status: int, code: str, seconds: float) -> None: ...
+
+    def found(self, findings: Sequence[Finding]) -> None: ...
 
 
 class Answer:
@@ -196,6 +199,8 @@ class Answer:
 
     def _count(self, status: int, code: str) -> None:
         self._stages.count(self._recorded, status, code, perf_counter() - self._timings.started)
+        if self._watching is not None:
+            self._stages.found(self._watching.findings())
 
 
 def _describe_end(window: Window) -> dict[str, Any]:

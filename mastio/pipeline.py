@@ -394,6 +394,7 @@ class Pipeline:
         head, principal = read.authenticated.received.head, read.authenticated.principal
         if head.route.recorded != "all":
             return None
+        self._telemetry.find("request", inspected.findings)
         started = perf_counter()
         receipt = await self._record(
             Entry(
@@ -473,11 +474,15 @@ class Pipeline:
     def count(self, recorded: Recorded, status: int, code: str, seconds: float) -> None:
         self._telemetry.count(recorded.head.route.kind, status, code, seconds)
 
+    def found(self, findings: Sequence[Finding]) -> None:
+        self._telemetry.find("response", findings)
+
     # --- refusing -----------------------------------------------------------------------------------------------------
 
     async def _refuse(self, progress: Progress, error: MastioError, send: Send) -> None:
         """End an exchange before its intent: one event in the log, then the error in the caller's dialect."""
         head = progress.head
+        self._telemetry.find("request", progress.findings)
         if head.route.recorded != "none" and not isinstance(error, AuditError | Unavailable):
             try:
                 await self._record(self._describe_refusal(progress, error))

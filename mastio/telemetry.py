@@ -9,11 +9,14 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import Literal
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
+
+from mastio.inspection import Finding
 
 CONTENT_TYPE = b"text/plain; version=0.0.4; charset=utf-8"
 BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 60.0)
@@ -47,8 +50,8 @@ class Measured(Collector):
 
 
 class Telemetry:
-    """`mastio_exchanges_total{kind,status,code}` and `mastio_exchange_seconds{kind}`, whole exchange in seconds; and
-    what `measure` gives at the moment of asking."""
+    """`mastio_exchanges_total{kind,status,code}`, `mastio_exchange_seconds{kind}`, whole exchange in seconds, and
+    `mastio_findings_total{label,direction}`; and what `measure` gives at the moment of asking."""
 
     def __init__(self, measure: Measure = tuple) -> None:
         registry = CollectorRegistry()
@@ -61,6 +64,10 @@ class Telemetry:
             "mastio_exchange_seconds", "Whole exchange, first byte in to last byte out.", ("kind",),
             registry=registry, buckets=BUCKETS,
         )  # fmt: skip
+        self._findings = Counter(
+            "mastio_findings", "What inspectors found in texts.", ("label", "direction"), registry=registry
+        )
+        self._found: dict[tuple[str, str], Counter] = {}
         self._counters: dict[tuple[str, int, str], Counter] = {}
         self._histograms: dict[str, Histogram] = {}
 
@@ -75,6 +82,15 @@ class Telemetry:
         if histogram is None:
             histogram = self._histograms[kind] = self._seconds.labels(kind)
         histogram.observe(seconds)
+
+    def find(self, direction: Literal["request", "response"], findings: Iterable[Finding]) -> None:
+        """What was found in one message or reply."""
+        for finding in findings:
+            name = (finding.label, direction)
+            counter = self._found.get(name)
+            if counter is None:
+                counter = self._found[name] = self._findings.labels(*name)
+            counter.inc(finding.times)
 
     def render(self) -> bytes:
         """The Prometheus text format, over all workers."""

@@ -13,7 +13,7 @@ CORE = sorted((ROOT / "mastio").rglob("*.py"))
 PLUGINS = sorted((ROOT / "plugins").rglob("*.py"))
 
 PLUGIN_MAY = {
-    "mastio", "mastio.budgets", "mastio.cedar.paths", "mastio.cedar.schema", "mastio.cedar.source",
+    "mastio", "mastio.automata", "mastio.budgets", "mastio.cedar.paths", "mastio.cedar.schema", "mastio.cedar.source",
     "mastio.decoding", "mastio.inspection", "mastio.matching", "mastio.reading.document",
     "mastio.reading.stream",
     "mastio.errors", "mastio.exchange", "mastio.hooks", "mastio.jose", "mastio.presented",

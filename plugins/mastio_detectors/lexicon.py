@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import hyperscan
 
+from mastio.automata import open_automaton
 from mastio.decoding import fold
 
 Hits = list[tuple[int, int, int]]
@@ -102,17 +103,10 @@ def compile_patterns(expressions: list[bytes], flags: int = 0, once: int = 0) ->
     each = [flags | hyperscan.HS_FLAG_DOTALL] * len(expressions)
     for number in range(len(expressions) - once, len(expressions)):
         each[number] |= hyperscan.HS_FLAG_SINGLEMATCH
-    database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
     try:
-        database.compile(
-            expressions=expressions,
-            ids=list(range(len(expressions))),
-            elements=len(expressions),
-            flags=each,
-        )
+        return open_automaton(expressions, each)
     except hyperscan.HyperscanError as error:
         raise LexiconError(f"A pattern cannot be compiled: {error}") from error
-    return database
 
 
 def scan(database: hyperscan.Database, data: bytes) -> Hits:

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import hyperscan
 
 from mastio import decoding
+from mastio.automata import open_automaton
 
 from .custom import Custom, Own
 from .rule import Rule, Type
@@ -66,10 +67,7 @@ class Engine:
         self._own = Own(custom) if custom else None
         expressions = [expression.encode("latin-1") for expression in (*triggers, *_ENCODED)]
         flags = [0] * len(triggers) + [hyperscan.HS_FLAG_SINGLEMATCH] * len(_ENCODED)
-        self._database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
-        self._database.compile(
-            expressions=expressions, ids=list(range(len(expressions))), elements=len(expressions), flags=flags
-        )
+        self._database = open_automaton(expressions, flags)
         self._local = threading.local()
         self.width = self._own.width if self._own else 0
         """Characters that a stream has to hold back always: what an administrator added may have spaces inside."""

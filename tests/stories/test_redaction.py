@@ -252,6 +252,7 @@ def test_nothing_of_it_is_kept_anywhere(world: tuple[Appliance, Identity], speak
     with world[0].admin() as admin:
         metrics = admin.get("/metrics").text
     assert canary not in metrics
+    assert 'mastio_findings_total{direction="request",label="pii.EMAIL_ADDRESS"}' in metrics
     for path, content in read_files(world[0].data).items():
         assert canary.encode() not in content, path
 
