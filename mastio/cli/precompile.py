@@ -1,4 +1,4 @@
-"""`python -m mastio.cli.precompile`: compile the plugins' automata before the first start, as `compileall` does their code.
+"""`python -m mastio.cli.precompile`: compile the plugins' automata before the first start, as `compileall` does code.
 
 For an image in which the running process can write nothing. Elsewhere the first start does it.
 """
