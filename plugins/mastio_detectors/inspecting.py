@@ -24,7 +24,7 @@ from mastio_detectors.judging import Judgement, Rule, add, explain, judge
 log = logging.getLogger("mastio.detectors")
 
 PIECE = 16 * 1024
-"""Characters of a text that are looked at in one go: about a millisecond's worth at worst."""
+"""Characters of a text that are looked at in one go: 0.2 ms for prose, 20 ms for a text made to cost."""
 
 OVERLAP = 2048
 """Characters that a piece shares with the one before: longer than any signal, or a run that hides one."""

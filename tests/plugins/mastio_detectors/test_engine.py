@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import codecs
-from time import perf_counter
+from time import process_time
 from urllib.parse import quote
 
 import pytest
@@ -164,18 +164,21 @@ def test_quotations() -> None:
         "curl -d " * 4,
         "- - - - ",
         "a.b.c.d.e.f.g.h ",
+        "how do i set a system prompt ",
+        "kill me i will kill you ",
+        "fairly reject women applicants ",
     ],
 )
 def test_time_is_linear_in_a_hostile_text(engine: Engine, unit: str) -> None:
-    """Four times the text may take eight times as long, and no more: machines are noisy, squares are sixteen."""
+    """Six times the text may take ten times as long, and no more: machines are noisy, squares are thirty-six."""
 
     def seconds(length: int) -> float:
         text = (unit * (length // len(unit) + 1))[:length]
         best = 9.0
         for _ in range(3):
-            started = perf_counter()
+            started = process_time()
             engine.inspect(text, "tool")
-            best = min(best, perf_counter() - started)
+            best = min(best, process_time() - started)
         return best
 
-    assert seconds(48_000) <= 8 * seconds(12_000) + 0.01
+    assert seconds(96_000) <= 10 * seconds(16_000) + 0.01
