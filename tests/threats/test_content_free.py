@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import json
 import secrets
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -99,6 +100,7 @@ def act(scene: Scene, identity: Identity, url: str) -> None:
     asked = {"role": "user", "content": known["prompt"]}
     body = {"model": "second/gpt-4o", "messages": [asked], "tools": tools, "temperature": 0}
     said = {"X-Custom": quote(known["header"]), "Cookie": f"session={quote(known['cookie'])}"}
+    time.sleep(1.1)  # until all of these changes are seen: an answer is kept for the policies of its moment
     with appliance.by_certificate(identity) as client:
         for stream, kept in ((False, "MISS"), (True, "MISS"), (False, "HIT"), (True, "HIT")):
             answer = client.post(CHAT, json={**body, "stream": stream}, headers=said)
