@@ -12,7 +12,7 @@ import ipaddress
 import math
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import date
 from types import ModuleType
 from typing import Any
@@ -21,12 +21,13 @@ from stdnum import verhoeff
 
 from .tables import COUNTRIES, IBAN_LENGTH
 
-_NOT_DIGIT = re.compile(r"\D+")
+_NOT_DIGITS = bytes(code for code in range(256) if not 48 <= code < 58)
 _NOT_ALNUM = re.compile(r"[^0-9A-Za-z]+")
 
 
 def digits(text: str) -> str:
-    return _NOT_DIGIT.sub("", text)
+    """The digits of a folded text, where there are no others than these ten."""
+    return text.encode("ascii", "ignore").translate(None, _NOT_DIGITS).decode("ascii")
 
 
 def by(module: ModuleType) -> Callable[[str], bool]:
@@ -71,37 +72,72 @@ _CARD = re.compile(
 """Issuer ranges with their lengths: Visa, Mastercard, American Express, Diners, Discover, JCB, UnionPay, Maestro, Mir,
 Troy, RuPay (ISO/IEC 7812 and what the networks publish)."""
 
-_GROUPS = re.compile(r"\d+")
+_LENGTHS = {
+    prefix: lengths
+    for prefix in map(str, range(2000, 10_000))
+    if (lengths := tuple(length for length in range(13, 20) if _CARD.fullmatch(prefix.ljust(length, "0"))))
+}
+"""How many digits a card's number may have, by its first four: no expression looks further."""
+
+_IN_RUN = "0123456789 .-"
+_RUN = re.compile(r"[\d .-]*")
+_BEHIND = 48
+"""Characters before the first place of a run in which a card may begin: it has 19 digits and 18 separators at most."""
 
 
-_FIRST = frozenset("234569")
-"""What the number of a card begins with."""
-
-
-def find_card(text: str) -> tuple[int, int] | None:
-    """The card number in a run of digit groups: other numbers may stand before and after it."""
-    if len(text) <= 23:
-        number = text.replace(" ", "").replace("-", "").replace(".", "")
-        if _is_card(number):
-            return 0, len(text)
-        if len(number) == len(text):
-            return None
-    groups = [match.span() for match in _GROUPS.finditer(text)]
-    for first, (start, _) in enumerate(groups):
-        if text[start] not in _FIRST:
+def seek_cards(subject: str, places: Iterable[int]) -> list[tuple[int, int]]:
+    """Card numbers in the runs of digit groups that have one of the `places`. Other numbers may stand before and after
+    one in its run."""
+    found: list[tuple[int, int]] = []
+    done = 0
+    for place in places:
+        if place <= done:
             continue
-        number = ""
-        for here, end in groups[first:]:
-            number += text[here:end]
-            if len(number) > 19:
-                break
-            if len(number) >= 13 and _is_card(number):
-                return start, end
-    return None
+        before = subject[max(place - _BEHIND, done) : place]
+        at = place - len(before) + len(before.rstrip(_IN_RUN))
+        while 0 < at < place and subject[at - 1].isdigit():  # the rest of a group that is cut there
+            at += 1
+        match = _RUN.match(subject, place)
+        done = place if match is None else match.end()
+        for part in subject[at:done].replace("-", " ").replace(".", " ").split("  "):
+            if len(part) >= 13:
+                _add_cards(subject, part, at, found)
+            at += len(part) + 2
+    return found
+
+
+def _add_cards(subject: str, part: str, at: int, found: list[tuple[int, int]]) -> None:
+    """Adds those in a part of the subject, at `at`, whose groups have one space between them."""
+    groups = part.split(" ")
+    number = "".join(groups)
+    free = place = 0
+    latest = len(number) - 13
+    for index, group in enumerate(groups):
+        if place > latest:
+            break
+        lengths = _LENGTHS.get(number[place : place + 4])
+        if lengths is not None and place >= free and group:
+            size = 0
+            for last in range(index, len(groups)):
+                size += len(groups[last])
+                if size in lengths and groups[last] and _is_card(number[place : place + size]):
+                    if not _is_fraction(subject, at + place + index):
+                        free = place + size
+                        found.append((at + place + index, at + free + last))
+                    break
+                if size >= lengths[-1]:
+                    break
+        place += len(group)
+
+
+def _is_fraction(subject: str, at: int) -> bool:
+    """Whether what begins there stands behind a point that no digit stands before."""
+    return subject[at - 1 : at] == "." and not subject[at - 2 : at - 1].isdigit()
 
 
 def _is_card(number: str) -> bool:
-    return luhn(number) and _CARD.fullmatch(number) is not None and len(set(number)) > 1
+    """Of digits that begin and count as an issuer's do."""
+    return luhn(number) and number.count(number[0]) < len(number)
 
 
 _IBAN_VALUE = {ord(c): str(int(c, 36)) for c in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
@@ -112,13 +148,19 @@ def find_iban(text: str) -> tuple[int, int] | None:
     length = IBAN_LENGTH.get(text[:2].upper())
     if length is None:
         return None
-    end = length
-    while (needed := length + text.count(" ", 0, end) + text.count("-", 0, end)) > end:
-        end = needed
-    compact = text[:end].replace(" ", "").replace("-", "").upper()
-    if len(compact) != length or (end < len(text) and text[end].isalnum()):
-        return None
-    return (0, end) if int((compact[4:] + compact[:4]).translate(_IBAN_VALUE)) % 97 == 1 else None
+    end = len(text)
+    compact = text.replace(" ", "").replace("-", "").upper()
+    if len(compact) != length:
+        end = length
+        while (needed := length + text.count(" ", 0, end) + text.count("-", 0, end)) > end:
+            end = needed
+        compact = compact[:length]
+        if len(compact) != length or (end < len(text) and text[end].isalnum()):
+            return None
+    head, body = compact[:4].translate(_IBAN_VALUE), compact[4:]
+    if not body.isdecimal():
+        body = body.translate(_IBAN_VALUE)
+    return (0, end) if int(body + head) % 97 == 1 else None
 
 
 def is_bic(text: str) -> bool:

@@ -11,7 +11,7 @@ What an administrator wrote (`custom.py`) may be of any alphabet and is looked f
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from copy import copy
 from typing import Any, NamedTuple
 
@@ -58,10 +58,10 @@ class Engine:
 
     def __init__(self, types: Collection[Type], custom: Custom | None = None) -> None:
         self.types = tuple(types)
-        triggers: dict[str, list[tuple[str, Rule]]] = {}
+        triggers: dict[str, list[tuple[str, Rule, _Confirm]]] = {}
         for kind in self.types:
             for rule in kind.rules:
-                triggers.setdefault(rule.trigger, []).append((kind.name, rule))
+                triggers.setdefault(rule.trigger, []).append((kind.name, rule, _confirm_of(rule)))
         self._rules = list(triggers.values())
         self._encoded = len(self._rules)
         self._own = Own(custom) if custom else None
@@ -142,10 +142,8 @@ class Engine:
         raw = subject.encode("latin-1", "replace")
         self._database.scan(raw, _note, 0, events, self._scratch())
         hits: list[Span] = []
-        if events:
-            self._confirm(subject, events, hits, only)
-            if any(rule >= self._encoded for rule, _ in events):
-                self._decode(subject, hits, only)
+        if events and self._confirm(subject, events, hits, only):
+            self._decode(subject, hits, only)
         if self._own is not None:
             self._own_hits(subject, hits, only)
         return hits
@@ -172,25 +170,23 @@ class Engine:
 
     def _confirm(
         self, subject: str, events: list[tuple[int, int]], hits: list[Span], only: Collection[str] | None
-    ) -> None:
+    ) -> bool:
+        """Adds what holds of what the automaton noticed. Whether it noticed that the text has other readings."""
         ends: dict[int, list[int]] = {}
         for number, end in events:
             if number in ends:
                 ends[number].append(end)
             else:
                 ends[number] = [end]
+        encoded = False
         for number, places in ends.items():
             if number >= self._encoded:
+                encoded = True
                 continue
-            for kind, rule in self._rules[number]:
-                if only is not None and kind not in only:
-                    continue
-                if rule.back:
-                    _confirm_back(kind, rule, subject, places, hits)
-                elif rule.behind:
-                    _confirm_shaped(kind, rule, subject, places, hits)
-                else:
-                    _confirm_after(kind, rule, subject, places, hits)
+            for kind, rule, confirm in self._rules[number]:
+                if only is None or kind in only:
+                    confirm(kind, rule, subject, places, hits)
+        return encoded
 
     def _scratch(self) -> Any:
         try:
@@ -206,15 +202,39 @@ def _unfold(hit: Span, text: str, view: decoding.View) -> Span:
     return hit._replace(start=start, end=end, how=hit.how if plain else ("fold", *hit.how))
 
 
+_Confirm = Callable[[str, Rule, str, list[int], list[Span]], None]
+"""Adds to the last what the rule finds in a text, from the places where its trigger ended."""
+
+
+def _confirm_of(rule: Rule) -> _Confirm:
+    if rule.seek is not None:
+        return _confirm_sought
+    if rule.back:
+        return _confirm_back
+    return _confirm_shaped if rule.behind else _confirm_after
+
+
+def _confirm_sought(kind: str, rule: Rule, subject: str, places: list[int], hits: list[Span]) -> None:
+    assert rule.seek is not None
+    hits += [Span(start, end, kind, rule.score) for start, end in rule.seek(subject, places)]
+
+
 def _confirm_after(kind: str, rule: Rule, subject: str, places: list[int], hits: list[Span]) -> None:
     done = -1
     for place in places:
         if place < done:
             continue
         match = rule.exact.match(subject, place, place + rule.ahead)
-        if match is not None and (value := _accept(rule, subject, *match.span("v"))) is not None:
-            hits.append(Span(*value, kind, rule.score))
-            done = value[1]
+        if match is None:
+            continue
+        value = match.span("v")
+        if rule.narrow is not None or rule.check is not None:
+            accepted = _accept(rule, subject, *value)
+            if accepted is None:
+                continue
+            value = accepted
+        hits.append(Span(*value, kind, rule.score))
+        done = value[1]
 
 
 def _confirm_back(kind: str, rule: Rule, subject: str, places: list[int], hits: list[Span]) -> None:
@@ -232,23 +252,28 @@ def _confirm_back(kind: str, rule: Rule, subject: str, places: list[int], hits: 
 
 def _confirm_shaped(kind: str, rule: Rule, subject: str, places: list[int], hits: list[Span]) -> None:
     """Triggers that stand close together make one region, which is searched once."""
+    behind, search, checks = rule.behind, rule.exact.search, rule.narrow is not None or rule.check is not None
     index, count = 0, len(places)
     while index < count:
-        start = max(places[index] - rule.behind, 0)
         last = places[index]
-        while index < count and places[index] - last <= rule.behind:
+        start = last - behind if last > behind else 0
+        index += 1
+        while index < count and places[index] - last <= behind:
             last = places[index]
             index += 1
         stop = last + rule.ahead
-        while (match := rule.exact.search(subject, start, stop)) is not None:
-            value = _accept(rule, subject, *match.span(match.lastgroup or 0))
-            if value is None:
-                start = match.end() if rule.thorough else match.start() + 1
-            else:
-                hits.append(Span(*value, kind, rule.score))
-                if value[1] >= last:  # every trigger of the region is inside
-                    break
-                start = max(value[1], start + 1)
+        while (match := search(subject, start, stop)) is not None:
+            value = match.span(match.lastgroup or 0)
+            if checks:
+                accepted = _accept(rule, subject, *value)
+                if accepted is None:
+                    start = match.start() + 1
+                    continue
+                value = accepted
+            hits.append(Span(*value, kind, rule.score))
+            if value[1] >= last:  # every trigger of the region is inside
+                break
+            start = max(value[1], start + 1)
 
 
 def _accept(rule: Rule, subject: str, start: int, end: int) -> tuple[int, int] | None:

@@ -7,6 +7,7 @@ what the model wrote is treated by the policies for replies, and then what took 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property, partial
 
 from mastio.errors import Blocked
 from mastio.exchange import Action, Principal
@@ -29,6 +30,7 @@ class Finder:
         self.classes: Mapping[str, str] = {
             **{kind.name: kind.cls for kind in engine.types}, **dict.fromkeys(own, "custom"),
         }  # fmt: skip
+        self.labels: Mapping[str, str] = {kind: f"{cls}.{kind}" for kind, cls in self.classes.items()}
 
     async def find_all(self, passages: Sequence[Passage], side: Side) -> tuple[list[list[Span]], bool]:
         """What is in each, and whether everybody was asked who should be. Raises `InspectionError`."""
@@ -53,9 +55,7 @@ class Inspector:
     async def inspect(self, principal: Principal, action: Action, passages: Sequence[Passage]) -> Verdict:
         ruling = self.rulings.find(principal, action)
         vault = self.open_vault(principal)
-        # what the model itself writes is never put back: a vault of its own
-        own = self.treat_by(ruling.response, principal, self.open_vault(principal), vault)
-        watch = ReplyWatch(self.finder, own, ruling.response, vault)
+        watch = ReplyWatch(self, principal, ruling.response, vault)
         if ruling.request.is_off and ruling.observed is None:
             return Pass(watch=watch if watch.is_needed else None)
         found, complete = await self.finder.find_all(passages, ruling.request)
@@ -79,7 +79,7 @@ class Inspector:
 
     def treat_by(self, side: Side, principal: Principal, vault: Vault, known: Vault | None = None) -> Treatment:
         """`vault` remembers what is to be put back, `known` has what was."""
-        return Treatment(side, self.finder.classes, vault, self.open_vault(principal), known)
+        return Treatment(side, self.finder.labels, vault, partial(self.open_vault, principal), known)
 
     def _observe(
         self, side: Side, principal: Principal, texts: Sequence[str], found: Sequence[Sequence[Span]], done: Outcome
@@ -95,12 +95,18 @@ class Inspector:
 class ReplyWatch:
     """`inspection.Watch` of one exchange."""
 
-    def __init__(self, finder: Finder, treatment: Treatment, side: Side, vault: Vault) -> None:
-        self._finder = finder
-        self._treatment = treatment
+    def __init__(self, inspector: Inspector, principal: Principal, side: Side, vault: Vault) -> None:
+        self._inspector = inspector
+        self._principal = principal
         self._side = side
         self._vault = vault
         self._found: list[Finding] = []
+
+    @cached_property
+    def _treatment(self) -> Treatment:
+        """What the model itself writes is never put back: a vault of its own."""
+        own = self._inspector.open_vault(self._principal)
+        return self._inspector.treat_by(self._side, self._principal, own, self._vault)
 
     @property
     def is_needed(self) -> bool:
@@ -109,7 +115,7 @@ class ReplyWatch:
     async def look(self, passages: Sequence[Passage]) -> Verdict:
         changed: dict[int, str] = {}
         if not self._side.is_off:
-            found, complete = await self._finder.find_all(passages, self._side)
+            found, complete = await self._inspector.finder.find_all(passages, self._side)
             outcome = self._treatment.treat_all([passage.text for passage in passages], found)
             self.note(outcome.findings)
             if not complete:
@@ -126,7 +132,7 @@ class ReplyWatch:
         return Redact(changed) if changed else Pass()
 
     def open(self, carrier: Carrier) -> Filter:
-        return ReplyFilter(self._finder.engine, self._treatment, self._side, self._vault, self)
+        return ReplyFilter(self._inspector.finder.engine, self._treatment, self._side, self._vault, self)
 
     def note(self, findings: Iterable[Finding]) -> None:
         self._found.extend(findings)

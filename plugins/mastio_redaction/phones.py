@@ -12,12 +12,15 @@ from phonenumbers import COUNTRY_CODE_TO_REGION_CODE, PhoneMetadata
 
 from .checks import digits
 
+_CODES = frozenset(map(str, COUNTRY_CODE_TO_REGION_CODE))
+
 
 @cache
-def _plan(code: int) -> re.Pattern[str] | None:
+def _plan(digits_of_code: str) -> re.Pattern[str] | None:
     """National numbers of a country calling code."""
     patterns = []
-    for region in COUNTRY_CODE_TO_REGION_CODE.get(code, ()):
+    code = int(digits_of_code)
+    for region in COUNTRY_CODE_TO_REGION_CODE[code]:
         data = (
             PhoneMetadata.metadata_for_nongeo_region(code)
             if region == "001"
@@ -30,10 +33,12 @@ def _plan(code: int) -> re.Pattern[str] | None:
 
 def is_phone(text: str) -> bool:
     """A number with its country calling code."""
-    number = digits(text)
-    for length in (1, 2, 3):
-        code = int(number[:length])
-        if code in COUNTRY_CODE_TO_REGION_CODE:
+    return _is_international(digits(text), text)
+
+
+def _is_international(number: str, text: str) -> bool:
+    for length in (2, 1, 3):  # no code begins another
+        if (code := number[:length]) in _CODES:
             plan = _plan(code)
             if plan is None:
                 return False
@@ -46,5 +51,5 @@ def is_any_phone(text: str) -> bool:
     """A number that may be written as in its own country. Words or its form have told that it is one."""
     number = digits(text)
     if "+" in text or number.startswith("00"):
-        return is_phone(number.removeprefix("00"))
+        return _is_international(number.removeprefix("00"), text)
     return 7 <= len(number) <= 15 and len(set(number)) > 2 and len(set(number[-7:])) > 1

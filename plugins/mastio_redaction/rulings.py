@@ -48,14 +48,14 @@ class Side:
     def rule(self, kind: str) -> Rule:
         return self.named.get(kind, self.others)
 
-    @property
-    def is_off(self) -> bool:
-        return self.others.action == "off" and all(rule.action == "off" for rule in self.named.values())
+    is_off: bool = field(init=False)
+    changes: bool = field(init=False)
+    """Whether anything may be taken out, or refused."""
 
-    @property
-    def changes(self) -> bool:
-        """Whether anything may be taken out, or refused."""
-        return any(rule.action in ("redact", "block") for rule in (self.others, *self.named.values()))
+    def __post_init__(self) -> None:
+        actions = {rule.action for rule in (self.others, *self.named.values())}
+        object.__setattr__(self, "is_off", actions == {"off"})
+        object.__setattr__(self, "changes", not actions.isdisjoint(("redact", "block")))
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ Pure but for the vault of the exchange, which remembers what took whose place.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -33,37 +33,48 @@ class Outcome:
 
 
 class Treatment:
-    """What one side of a ruling does with values. `classes`: of each type, for the labels of findings.
+    """What one side of a ruling does with values. `labels`: of the findings of each type.
 
-    `restored` has what is put back for the caller, `gone` what is not. What stands for something in `known` is no
-    value: a surrogate looks like one.
+    `restored` has what is put back for the caller; a vault that `open_vault` makes has what is not. What stands for
+    something in `known` is no value: a surrogate looks like one.
     """
 
     def __init__(
-        self, side: Side, classes: Mapping[str, str], restored: Vault, gone: Vault, known: Vault | None = None
+        self,
+        side: Side,
+        labels: Mapping[str, str],
+        restored: Vault,
+        open_vault: Callable[[], Vault],
+        known: Vault | None = None,
     ) -> None:
         self._side = side
-        self._classes = classes
+        self._labels = labels
         self._restored = restored
-        self._gone = gone
+        self._open_vault = open_vault
+        self._gone: Vault | None = None
         self._known = known
 
     def treat(self, text: str, spans: Iterable[Span]) -> list[Treated]:
         """In the order of the spans; without those that nobody wants to know of."""
         made = []
+        rules, others, never = self._side.named, self._side.others, self._side.never
         for span in spans:
-            rule = self._side.rule(span.type)
-            value = text[span.start : span.end]
-            if rule.action == "off" or value.casefold() in self._side.never:
+            start, end, kind, _, _ = span
+            rule = rules.get(kind, others)
+            action = rule.action
+            if action == "off" or (never and text[start:end].casefold() in never):
                 continue
+            value = text[start:end]
             if self._known is not None and self._known.is_token(value):
                 continue
-            made.append(Treated(span, rule, self._replace(value, span, rule) if rule.action == "redact" else None))
+            made.append(Treated(span, rule, self._replace(value, kind, rule) if action == "redact" else None))
         return made
 
-    def _replace(self, value: str, span: Span, rule: Rule) -> str:
+    def _replace(self, value: str, kind: str, rule: Rule) -> str:
         vault = self._restored if rule.restore else self._gone
-        return vault.replace(rule.strategy, span.type, value).token
+        if vault is None:
+            vault = self._gone = self._open_vault()
+        return vault.replace(rule.strategy, kind, value).token
 
     def treat_all(self, texts: Sequence[str], found: Sequence[Sequence[Span]]) -> Outcome:
         outcome = Outcome()
@@ -72,17 +83,22 @@ class Treatment:
                 continue
             treated = self.treat(text, spans)
             outcome.findings += self.find(treated)
-            outcome.blocked.update(one.span.type for one in treated if one.rule.action == "block")
+            outcome.blocked.update([one.span.type for one in treated if one.rule.action == "block"])
             new = put_in_place(text, treated)
             if new != text:
                 outcome.texts[number] = new
         return outcome
 
     def find(self, treated: Iterable[Treated]) -> list[Finding]:
+        labels = self._labels
         return [
-            Finding(f"{self._classes.get(one.span.type, 'custom')}.{one.span.type}", round(one.span.score * 100))
-            for one in treated
+            Finding(labels.get(one.span.type) or _label(one.span.type), round(one.span.score * 100)) for one in treated
         ]
+
+
+def _label(kind: str) -> str:
+    """Of a type that is in no class."""
+    return f"custom.{kind}"
 
 
 def put_in_place(text: str, treated: Sequence[Treated]) -> str:

@@ -23,6 +23,8 @@ _ATTEMPTS = 64
 class Vault:
     """The values of one exchange. `scope` bounds where the same value has the same tag, such as a session."""
 
+    __slots__ = ("_keys", "_matcher", "_originals", "_scope", "_tokens")
+
     def __init__(self, keys: Keys, scope: bytes = b"") -> None:
         self._keys = keys
         self._scope = scope
@@ -43,8 +45,11 @@ class Vault:
             return known
         made = replace(strategy, kind, value, self._keys, scope=self._scope)
         if made.strategy in RESTORABLE:
-            made = self._unlike_others(made, strategy, kind, value)
-            self._originals[_plain(made.token)] = value
+            plain = _plain(made.token)
+            if self._originals.get(plain, value) != value:
+                made = self._unlike_others(made, strategy, kind, value)
+                plain = _plain(made.token)
+            self._originals[plain] = value
             self._matcher = None
         self._tokens[strategy, kind, value] = made
         return made
@@ -132,7 +137,7 @@ _ENTITIES = re.compile(r"&([lg])t;", re.IGNORECASE)
 
 def _plain(text: str) -> str:
     """How a token is looked up: escapes undone, in lower case but where case means something."""
-    if text[:1] in ("<", "\\", "&"):
+    if text[:1] in ("<", "\\", "&") and ("&" in text or "\\" in text):
         text = _ENTITIES.sub(lambda match: "<" if match[1] in "lL" else ">", text).replace("\\", "")
     return text if "~" in text else text.lower()
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from stdnum import cusip, isin, lei
 
-from ..checks import by, find_card, find_iban, has_digit, is_aba, is_base58check, is_bech32, is_bic
-from ..rule import Type, after, shaped
+from ..checks import by, find_iban, has_digit, is_aba, is_base58check, is_bech32, is_bic, seek_cards
+from ..rule import Type, after, shaped, sought
 
 TYPES = (
     Type("CREDIT_CARD", "financial", "Payment card number", (
-        shaped(r"(?<![\d.])\d(?:[ .-]?\d){12,400}(?!\d|\.\d)", 0.94, trigger=r"[2-6](?:[ .-]?\d){12,18}\b", narrow=find_card, thorough=True,
-               behind=48, ahead=24),
+        sought(r"[2-6](?:[ .-]?\d){12,18}\b", seek_cards, 0.94),
     )),
     Type("CARD_SECURITY_CODE", "financial", "Card security code, by the words before it", (
         after(r"(?:cvv2?|cvc2?|csc|security code|card verification|prufziffer|kartenprufnummer|cryptogramme)",
@@ -22,7 +21,7 @@ TYPES = (
     )),
     Type("IBAN_CODE", "financial", "International bank account number", (
         shaped(r"\b[A-Za-z]{2}\d{2}(?:[ -]?[A-Za-z0-9]){11,42}", 0.98,
-               trigger=r"(?i)\b[A-Z]{2}\d{2}(?:[ -]?[A-Z0-9]{4}){2}[ -]?[A-Z0-9]{3}", narrow=find_iban, behind=24, ahead=48),
+               trigger=r"(?i)\b[A-Z]{2}\d{2}(?:[ -]?[A-Z0-9]{4}){2}[ -]?[A-Z0-9]{3}", narrow=find_iban, behind=18, ahead=48),
     )),
     Type("BIC_CODE", "financial", "Bank identifier code (SWIFT), by the words before it", (
         after(r"(?:bic|swift)(?:[/ -](?:swift|bic))?", r"(?i:[A-Z]{6}[A-Z0-9]{2}(?:[A-Z0-9]{3})?)\b", 0.9, is_bic),

@@ -120,12 +120,13 @@ TYPES = (
     Type("PHONE_NUMBER", "pii", "Telephone number", (
         shaped(r"\+(?<![\d+A-Za-z]\+)\d{1,3}(?:[ ()./-]{0,3}\d){6,13}(?!\d)", 0.9, is_phone, trigger=r"\+\d{1,3}(?:[ ()./-]{0,3}\d){6}", behind=32, ahead=32),
         shaped(r"(?<![\d.(-])(?<!\d )(?:1[ .-])?(?:\([2-9]\d{2}\) ?|[2-9]\d{2}[ .-])[2-9]\d{2}[ .-]\d{4}(?![\d-]|\.\d)", 0.8, is_any_phone,
-               trigger=r"[2-9]\d{2}[).-]{0,2} ?[2-9]\d{2}[ .-]\d{4}\b", behind=20, ahead=3),
+               trigger=r"[2-9]\d{2}(?:\) ?|[ .-])[2-9]\d{2}[ .-]\d{4}\b", behind=20, ahead=3),
         shaped(r"(?<![\d.-])0[1-9](?:[ .]\d{2}){4}(?![\d-]|\.\d)", 0.75, trigger=r"\b0[1-9](?:[ .]\d{2}){4}\b", behind=20, ahead=3),
         shaped(r"(?<![\d.-])\(?0(?:20|1\d{2,3}|7\d{3}|8\d{2})\)? \d{3,4} ?\d{3,4}(?![\d-]|\.\d)", 0.7, is_any_phone,
                trigger=r"\b0(?:20|1\d{2,3}|7\d{3}|8\d{2})\)? \d{3,4} ?\d{3,4}\b", behind=22, ahead=3),
         after(r"(?:phone|telephone|tel|mobile|mobil|cell|fax|call(?: me| us)?(?: at| on)?|sms|whatsapp|telefon|telefono|telefone|handy|"
-              r"portable|movil|cellulare|celular|telemovel|telefoon|rufnummer|handynummer)", r"\(?\+?\(?\d(?:[ ()./-]{0,3}\d){6,14}(?!\d)", 0.85, is_any_phone),
+              r"portable|movil|cellulare|celular|telemovel|telefoon|rufnummer|handynummer)", 
+              r"(?!(?<![\d+A-Za-z])\+\d)\(?\+?\(?\d(?:[ ()./-]{0,3}\d){6,14}(?!\d)", 0.85, is_any_phone),
     )),
     Type("PERSON", "pii", "Name of a person, by a list of names and the words around", (
         *(shaped(_RUN, 0.7, trigger=trigger, narrow=find_name, behind=48, ahead=80) for trigger in _SURE),
