@@ -15,7 +15,7 @@ from typing import Literal, Protocol
 
 import hyperscan
 
-from mastio.errors import Blocked, Unavailable
+from mastio.errors import Blocked, InspectionError
 from mastio.exchange import Action, Principal
 from mastio.inspection import UNINSPECTED, Block, Carrier, Finding, Pass, Passage, Verdict, merge
 from mastio_detectors.engine import Suspicion
@@ -71,7 +71,7 @@ class Inspector:
         return Pass(verdict.findings, Watching(self))
 
     async def look(self, passages: Sequence[Passage]) -> Pass | Block:
-        """Raises `Unavailable` where it does not work, unless the operator lets that pass."""
+        """Raises `InspectionError` where it does not work, unless the operator lets that pass."""
         ends = self._clock() + self._deadline
         judgements: list[Judgement] = []
         try:
@@ -110,11 +110,11 @@ class Inspector:
         return judgement
 
     def give_up(self, error: BaseException) -> Finding:
-        """What is said of a text that could not be looked at. Raises `Unavailable` unless that may pass."""
+        """What is said of a text that could not be looked at. Raises `InspectionError` unless that may pass."""
         log.error("a text could not be inspected: %s", type(error).__name__)
         if self._allows:
             return Finding(UNINSPECTED, 100)
-        raise Unavailable("The content could not be inspected, so it was refused.", code="not_ready") from error
+        raise InspectionError("The content could not be inspected, so it was refused.") from error
 
     async def ready(self) -> str | None:
         """Whether a text that must be found is found."""

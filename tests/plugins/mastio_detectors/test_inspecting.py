@@ -8,7 +8,7 @@ from typing import Any, Literal
 import hyperscan
 import pytest
 
-from mastio.errors import Blocked, Unavailable
+from mastio.errors import Blocked, InspectionError
 from mastio.exchange import Action, Principal
 from mastio.identity import STRANGER
 from mastio.inspection import UNINSPECTED, Block, Carrier, Finding, Pass, Passage
@@ -168,10 +168,10 @@ ERRORS = [hyperscan.HyperscanError("scratch in use"), ValueError("x"), KeyError(
 @pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
 async def test_a_broken_detector_refuses(error: Exception) -> None:
     inspector = make(Broken(error))
-    with pytest.raises(Unavailable) as refused:
+    with pytest.raises(InspectionError) as refused:
         await ask(inspector, "Hello")
-    assert refused.value.code == "not_ready" and "Hello" not in refused.value.message
-    with pytest.raises(Unavailable):
+    assert refused.value.code == "inspection_unavailable" and "Hello" not in refused.value.message
+    with pytest.raises(InspectionError):
         watch(inspector).open("assistant").feed("Hello")
     assert await inspector.ready() == "detectors: they do not work"
 
@@ -210,11 +210,11 @@ def ticking(step: float) -> Iterator[float]:
 
 async def test_a_slow_detector_refuses(engine: Engine) -> None:
     slow, quick = ticking(0.6), ticking(0.0001)
-    with pytest.raises(Unavailable):
+    with pytest.raises(InspectionError):
         await ask(make(engine, clock=lambda: next(slow)), "Hello there", "and again", "and again")
     assert isinstance(await ask(make(engine, clock=lambda: next(quick)), "Hello there", "and again"), Pass)
     late = ticking(1.5)
-    with pytest.raises(Unavailable):
+    with pytest.raises(InspectionError):
         watch(make(engine, clock=lambda: next(late))).open("assistant").feed("Hello")
 
 
