@@ -110,24 +110,33 @@ def _add_cards(subject: str, part: str, at: int, found: list[tuple[int, int]]) -
     """Adds those in a part of the subject, at `at`, whose groups have one space between them."""
     groups = part.split(" ")
     number = "".join(groups)
-    free = place = 0
     latest = len(number) - 13
+    ends: dict[int, int] = {}
+    free = place = 0
     for index, group in enumerate(groups):
         if place > latest:
             break
         lengths = _LENGTHS.get(number[place : place + 4])
         if lengths is not None and place >= free and group:
-            size = 0
-            for last in range(index, len(groups)):
-                size += len(groups[last])
-                if size in lengths and groups[last] and _is_card(number[place : place + size]):
+            ends = ends or _ends_of(groups)
+            for length in lengths:
+                last = ends.get(place + length)
+                if last is not None and _is_card(number[place : place + length]):
                     if not _is_fraction(subject, at + place + index):
-                        free = place + size
+                        free = place + length
                         found.append((at + place + index, at + free + last))
                     break
-                if size >= lengths[-1]:
-                    break
         place += len(group)
+
+
+def _ends_of(groups: Iterable[str]) -> dict[int, int]:
+    """Which group ends after so many digits."""
+    ends, count = {}, 0
+    for index, group in enumerate(groups):
+        if group:
+            count += len(group)
+            ends[count] = index
+    return ends
 
 
 def _is_fraction(subject: str, at: int) -> bool:
@@ -137,7 +146,7 @@ def _is_fraction(subject: str, at: int) -> bool:
 
 def _is_card(number: str) -> bool:
     """Of digits that begin and count as an issuer's do."""
-    return luhn(number) and number.count(number[0]) < len(number)
+    return number.count(number[0]) < len(number) and luhn(number)
 
 
 _IBAN_VALUE = {ord(c): str(int(c, 36)) for c in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}

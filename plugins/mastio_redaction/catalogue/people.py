@@ -83,6 +83,7 @@ _MONTH = (
     r"september|october|november|december|oktober|dezember)"
 )
 DATE = (
+    r"(?=[0-9ADEFGJLMNOSadefgjlmnos])"
     rf"(?:\d{{4}}[-/.]\d{{1,2}}[-/.]\d{{1,2}}|\d{{1,2}}[-/.] ?\d{{1,2}}[-/.] ?(?:\d{{4}}|\d{{2}})|"
     rf"(?i:\d{{1,2}}(?:st|nd|rd|th|\.|er)?(?: de| of)? {_MONTH}\.?,?(?: de)? \d{{4}})|(?i:{_MONTH}\.? \d{{1,2}}(?:st|nd|rd|th)?,? \d{{4}}))(?!\d)"
 )
