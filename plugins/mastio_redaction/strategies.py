@@ -16,7 +16,6 @@ from __future__ import annotations
 import base64
 import hmac
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
@@ -71,7 +70,7 @@ class Keys:
 
 def _mac(secret: bytes, purpose: str, *parts: bytes) -> bytes:
     """HMAC-SHA-256 over the parts, each with its length, so that no two lists of parts are the same input."""
-    return _finish_mac(_begin_mac(secret, purpose, *parts[:-1]), parts[-1:])
+    return _finish_mac(_begin_mac(secret, purpose, *parts[:-1]), *parts[-1:])
 
 
 Begun = tuple[Any, bytes]
@@ -85,7 +84,7 @@ def _begin_mac(secret: bytes, purpose: str, *parts: bytes) -> Begun:
     return sha256(b"".join([inner, *(pack(">Q", len(part)) + part for part in (purpose.encode(), *parts))])), outer
 
 
-def _finish_mac(begun: Begun, rest: Sequence[bytes]) -> bytes:
+def _finish_mac(begun: Begun, *rest: bytes) -> bytes:
     inner = begun[0].copy()
     for part in rest:
         inner.update(pack(">Q", len(part)) + part)
@@ -107,10 +106,11 @@ def replace(
     `scope` bounds where the same value becomes the same tag or surrogate, such as a session. `suffix` and `attempt` are
     for a vault that has the result already, for another value.
     """
-    raw = value.encode("utf-8", "surrogatepass")
+    raw = value.encode() if value.isascii() else value.encode("utf-8", "surrogatepass")
     match strategy:
         case "tag":
-            return Replaced(f"<{kind}_{_mac(keys.secret, 'tag', scope, kind.encode(), raw).hex()[:suffix]}>", strategy)
+            begun = _begin_mac(keys.secret, "tag", scope, kind.encode())
+            return Replaced(f"<{kind}_{_finish_mac(begun, raw).hex()[:suffix]}>", strategy)
         case "mask":
             return Replaced(mask(value), strategy)
         case "truncate":
@@ -121,7 +121,7 @@ def replace(
             return Replaced(_encrypt(keys.secret, kind, raw, scope), strategy)
         case "surrogate":
             begun = _begin_mac(keys.secret, "surrogate", scope, kind.encode())
-            seed = _finish_mac(begun, (raw, attempt.to_bytes(4, "big")))
+            seed = _finish_mac(begun, raw, attempt.to_bytes(4, "big"))
             return Replaced(surrogate(kind, value, seed), strategy)
         case "fpe":
             try:

@@ -78,15 +78,22 @@ class Treatment:
 
     def treat_all(self, texts: Sequence[str], found: Sequence[Sequence[Span]]) -> Outcome:
         outcome = Outcome()
+        findings, labels = outcome.findings, self._labels
         for number, (text, spans) in enumerate(zip(texts, found, strict=True)):
-            if not spans:
-                continue
-            treated = self.treat(text, spans)
-            outcome.findings += self.find(treated)
-            outcome.blocked.update([one.span.type for one in treated if one.rule.action == "block"])
-            new = put_in_place(text, treated)
-            if new != text:
-                outcome.texts[number] = new
+            pieces: list[str] = []
+            done = 0
+            for (start, end, kind, score, _), rule, replacement in self.treat(text, spans) if spans else ():
+                findings.append(Finding(labels.get(kind) or _label(kind), round(score * 100)))
+                if replacement is not None:
+                    pieces += (text[done:start], replacement)
+                    done = end
+                elif rule.action == "block":
+                    outcome.blocked.add(kind)
+            if pieces:
+                pieces.append(text[done:])
+                new = "".join(pieces)
+                if new != text:
+                    outcome.texts[number] = new
         return outcome
 
     def find(self, treated: Iterable[Treated]) -> list[Finding]:
