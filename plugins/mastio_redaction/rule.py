@@ -91,7 +91,8 @@ _SPACE = re.compile(r"\[ _-\]\??| \??(?![^\[]*\])")
 GAP = (
     r"(?:[ _.-]?(?=[ciknsv])(?:numbers?|num|nbr|no|nr|nummer|numero|numer|code|id|key|value|str|n\N{DEGREE SIGN}|card)"
     r"(?![A-Za-z])\.?){0,2}"
-    r"\.?['\"]?(?: ?\([^()\n]{1,20}\))?[ \t]{0,3}(?::=|=>|[:=#>|,-]|(?:is|was|ist|est|es|e|are)\b)?[:=]?\s{0,3}['\"#]?"
+    r"\.?['\"]?(?: ?\((?!\+?\d[\d ]{0,5}\)[ ./-]{0,3}\d)[^()\n]{1,20}\))?"
+    r"[ \t]{0,3}(?::=|=>|[:=#>|,-]|(?:is|was|ist|est|es|e|are)\b)?[:=]?\s{0,3}['\"#]?"
 )
 """What stands between a word and the value that it announces."""
 
@@ -108,10 +109,11 @@ def after(
 ) -> Rule:
     """A value that the words before it give away, also as the name of a member: `tax id`, `tax_id`, `taxId`.
 
-    Words and the gap are read in any case, the value as it is given.
+    Words and the gap are read in any case, the value as it is given. The gap is read once and as far as it goes: where
+    no value follows then, no shorter gap is tried, or a text of nothing but such words would take many times as long.
     """
     words = _SPACE.sub("[ _-]?", words)
-    exact = re.compile(rf"(?i:{gap})(?P<v>{value})")
+    exact = re.compile(rf"(?>(?i:{gap}))(?P<v>{value})")
     return Rule(
         rf"(?i)(?:\b|_)(?:{words})(?:\b|_|number\b|num\b|no\b|id\b|key\b|value\b)",
         exact,

@@ -158,7 +158,7 @@ TYPES = (
         after(_BORN, DATE, 0.9, is_birth_date),
     )),
     Type("AGE", "pii", "Age of a person, by the words around it", (
-        after(r"(?:aged?|alter|idade|edad|eta|leeftijd)", r"(?:1[01]\d|[1-9]?\d)(?!\d|[.%/:-]\d| ?%)", 0.7, gap=r"['\"]?(?: ?[:=] ?| | of )['\"]?"),
+        after(r"(?:aged?|alter|idade|edad|eta|leeftijd)", r"(?:1[01]\d|[1-9]?\d)(?!\d|[.%/:-]\d| ?%)", 0.7, gap=r"['\"]?(?: ?[:=] ?| of | )['\"]?"),
         shaped(r"(?<![\d.])(?:1[01]\d|[1-9]?\d)(?:[ -]years?[ -]old| y/o| yo\b| Jahre alt| ans\b(?= |[.,;!?]|$)| anos de (?:edad|idade)| anni di eta| jaar oud)", 0.75,
                trigger=r"\d(?:[ -]years?[ -]old| y/o| yo\b| Jahre alt| anos de (?:edad|idade)| jaar oud)", behind=28),
     )),
