@@ -134,8 +134,11 @@ def test_a_half_written_policy_never_passes(scene: Scene) -> None:
     assert scene.chat().status_code == 200
     write(whole)
     wait_until(scene.appliance.is_ready, 2.0, "it is ready again")
-    events = [entry["kind"] for entry in scene.appliance.entries() if entry["kind"].startswith("policy.")]
-    assert events[-2:] == ["policy.invalid", "policy.valid"]
+
+    def events() -> list[str]:
+        return [entry["kind"] for entry in scene.appliance.entries() if entry["kind"].startswith("policy.")]
+
+    wait_until(lambda: events()[-2:] == ["policy.invalid", "policy.valid"], 5.0, "both are in the log")
     metrics = scene.admin.get("/metrics").text
     assert "mastio_policies_invalid 0.0" in metrics and "mastio_policies_refused_total" in metrics
     database.close()

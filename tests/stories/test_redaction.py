@@ -190,6 +190,7 @@ def test_what_blocks_is_refused_before_anything_leaves(speaker: Speaker, policy:
     refusal = speaker.appliance.entries_of(reply.headers["x-request-id"])
     assert [entry["outcome"]["code"] for entry in refusal] == ["blocked"]
     assert [f["label"] for f in refusal[0]["request"]["findings"]] == ["financial.CREDIT_CARD"]
+    speaker.provider.answer = echoing(speaker.talk)
     assert speaker.ask("My card is not here").status_code == 200
 
 
