@@ -12,13 +12,14 @@ from contextlib import asynccontextmanager
 from mastio.hooks import Hooks, Plugin
 from mastio.services import Services
 from mastio_detectors.engine import Engine, Own
-from mastio_detectors.inspecting import Inspector
+from mastio_detectors.inspecting import PROBED, Inspector
 from mastio_detectors.settings import Settings
 
 
 def build_engine(settings: Settings) -> Engine:
     own = [Own(f"{pattern.kind}.{pattern.category}", pattern.weight, pattern.pattern) for pattern in settings.patterns]
-    return Engine(own, [kind for kind, rule in settings.rules().items() if rule.action != "off"])
+    rules = {kind: rule for kind, rule in settings.rules().items() if rule.action != "off"}
+    return Engine(own, rules, {kind: min(rule.threshold, PROBED) for kind, rule in rules.items()})
 
 
 @asynccontextmanager

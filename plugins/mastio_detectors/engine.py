@@ -21,8 +21,8 @@ from mastio_detectors.scoring import (
     Compiled,
     Cues,
     Match,
+    coherence,
     find,
-    is_broken,
     score,
     taken_back,
     temper,
@@ -33,6 +33,10 @@ from mastio_detectors.words import ANYWHERE, LANGUAGES, WIDE
 
 LEAST = 20
 """A category below this is not worth mentioning."""
+
+
+ASTRIDE = 0.6
+"""What is left of an order whose object stands on both sides of its verb, as no sentence has it."""
 
 
 class Suspicion(NamedTuple):
@@ -57,9 +61,13 @@ class Own(NamedTuple):
 
 
 class Engine:
-    """All signals, compiled. `kinds`: the classes that are looked for."""
+    """All signals, compiled. `kinds`: the classes that are looked for. `floors`: below which score one need not be
+    told, so that what cannot reach it is not looked at closer; `LEAST` unless given."""
 
-    def __init__(self, own: Sequence[Own] = (), kinds: Iterable[str] = CLASSES) -> None:
+    def __init__(
+        self, own: Sequence[Own] = (), kinds: Iterable[str] = CLASSES, floors: Mapping[str, int] | None = None
+    ) -> None:
+        self._floors = {kind: max(LEAST, (floors or {}).get(kind, LEAST)) for kind in CLASSES}
         shapes = {**SHAPES, **{f"own {n}": pattern.pattern for n, pattern in enumerate(own)}, **HINTS}
         signals = [*SIGNALS, *(Signal(pattern.category, pattern.weight, f"own {n}".replace(" ", "\0"), 0)
                                for n, pattern in enumerate(own))]  # fmt: skip
@@ -78,6 +86,7 @@ class Engine:
         self._hinted = sum(self._hints)
         kinds = frozenset(kinds)
         self._groups = _group([_compile(n, s, number) for n, s in enumerate(signals) if s.kind in kinds])
+        self._anchors = sum(self._groups)
 
     def inspect(self, text: str, carrier: str) -> list[Suspicion]:
         """What `text` is suspected of, strongest first, whatever the thresholds."""
@@ -114,16 +123,28 @@ class Engine:
         for hit in shapes:
             mask |= 1 << self._shape_number[hit[0]]
         disguises = Disguise(*(bool(mask & hint) for hint in self._hints)) if mask & self._hinted else None
-        candidates = [
-            signal
-            for anchor, group in self._groups
-            if mask & anchor
-            for signal in group
-            if signal.need & mask == signal.need
-        ]
+        candidates: list[Compiled] = []
+        anchors = mask & self._anchors
+        while anchors:
+            anchor = anchors & -anchors
+            anchors ^= anchor
+            candidates += [signal for signal in self._groups[anchor] if signal.need & mask == signal.need]
+        candidates = self._able(candidates, carrier)
         if not candidates:
             return [], disguises
         return self._weigh(candidates, carrier, data, plain, hits, shapes), disguises
+
+    def _able(self, candidates: list[Compiled], carrier: str) -> list[Compiled]:
+        """Those of classes that reach their floors if all of theirs are found, at their full weight."""
+        doubts: dict[str, float] = {}
+        for signal in candidates:
+            if signal.carriers is None or carrier in signal.carriers:
+                kind = signal.kind
+                weight = signal.weight * FACTORS[kind].get(carrier, 1.0)
+                doubts[kind] = doubts.get(kind, 1.0) * (1 - weight / 100 if weight < 100 else 0.0)
+        floors = self._floors
+        able = {kind for kind, doubt in doubts.items() if 100 * (1 - doubt) >= floors[kind] - 0.5}
+        return [s for s in candidates if s.kind in able and (s.carriers is None or carrier in s.carriers)]
 
     def _weigh(
         self, candidates: Sequence[Compiled], carrier: str, data: bytes, plain: bytes, hits: Hits, shapes: Hits
@@ -133,23 +154,22 @@ class Engine:
         cues: Cues | None = None
         worths: dict[tuple[str, int, int], float] = {}
         for signal in candidates:
-            if signal.carriers is not None and carrier not in signal.carriers:
-                continue
             factor = FACTORS[signal.kind].get(carrier, 1.0)
             others = () if signal.unless is None else places.get(signal.unless, ())
-            for start, end in find(signal, places, wide):
+            for start, end, astride in find(signal, places, wide):
                 if others and taken_back(others, start, end):
                     continue
                 if cues is None:
-                    cues = self._read_cues(plain)
+                    cues = self._read_cues(data, plain)
                 if signal.cue is not None and not cues.between(signal.cue, start - BESIDE, end + BESIDE):
                     continue
                 key = (signal.category, start, end)
                 worth = worths.get(key)
                 if worth is None:
                     worth = worths[key] = temper(signal.category, data, start, end, cues)
-                if is_broken(signal.kind, signal.reach, data, start, end):
-                    worth *= 0.4
+                worth *= coherence(signal.kind, signal.reach, start, end, cues.stops)
+                if astride and signal.category == "injection.override":
+                    worth *= ASTRIDE
                 matches.append(Match(signal.category, signal.number, signal.weight * factor * worth, start, end))
         return matches
 
@@ -170,9 +190,13 @@ class Engine:
                     places.setdefault(concept, []).append((start, end))
                 if self._wide[number]:
                     wide[start] = True
+        last: dict[int, int] = {}
         for number, _, end in shapes:
             concept = self._shape_number[number]
             if wanted >> concept & 1:
+                follows, last[number] = last.get(number) == end - 1, end
+                if follows:
+                    continue
                 places.setdefault(concept, []).append((self._find_start(number, data, end), end))
         for spots in places.values():
             spots.sort()
@@ -186,7 +210,7 @@ class Engine:
                 return match.start()
         return end - 1
 
-    def _read_cues(self, plain: bytes) -> Cues:
+    def _read_cues(self, data: bytes, plain: bytes) -> Cues:
         places: dict[str, list[int]] = {}
         names = self._cues.names
         for number, start, _ in self._cues.scan(plain):
@@ -194,7 +218,7 @@ class Engine:
                 places.setdefault(concept, []).append(start)
         for spots in places.values():
             spots.sort()
-        return Cues(places)
+        return Cues.of(data, places)
 
     def _conclude(self, matches: Sequence[Match], view: View | None, folded: str) -> list[Suspicion]:
         """One suspicion for each category, with the score of its class where it is the strongest of it."""
@@ -202,20 +226,26 @@ class Engine:
         for match in matches:
             kinds.setdefault(match.category.partition(".")[0], []).append(match)
         found = []
-        for members in kinds.values():
+        for kind, members in kinds.items():
             total = score(members)
+            if round(total) < self._floors[kind]:
+                continue
             categories: dict[str, list[Match]] = {}
             for match in members:
                 categories.setdefault(match.category, []).append(match)
-            top = max(members, key=lambda match: match.weight).category
+            top = max(members, key=_weight).category
             for category, own in categories.items():
                 confidence = round(total if category == top else score(own))
-                if confidence >= LEAST:
-                    best = max(own, key=lambda match: match.weight)
+                if confidence >= self._floors[kind]:
+                    best = max(own, key=_weight)
                     found.append(
                         Suspicion(category, confidence, _span(best, view, folded), () if view is None else view.how)
                     )
         return found
+
+
+def _weight(match: Match) -> float:
+    return match.weight
 
 
 def _anywhere(cues: Mapping[str, str]) -> dict[str, str]:
@@ -237,11 +267,11 @@ def _compile(number: int, signal: Signal, names: Mapping[str, int]) -> Compiled:
     )  # fmt: skip
 
 
-def _group(signals: Sequence[Compiled]) -> list[tuple[int, tuple[Compiled, ...]]]:
+def _group(signals: Sequence[Compiled]) -> dict[int, tuple[Compiled, ...]]:
     groups: dict[int, list[Compiled]] = {}
     for signal in signals:
         groups.setdefault(1 << signal.anchor, []).append(signal)
-    return [(anchor, tuple(group)) for anchor, group in groups.items()]
+    return {anchor: tuple(group) for anchor, group in groups.items()}
 
 
 def _span(match: Match, view: View | None, folded: str) -> tuple[int, int]:

@@ -16,6 +16,8 @@ class Rule(Protocol):
     def action(self) -> str: ...
     @property
     def threshold(self) -> int: ...
+    @property
+    def block_threshold(self) -> int: ...
 
 
 class Judgement(NamedTuple):
@@ -33,9 +35,14 @@ def judge(suspicions: Sequence[Suspicion], rules: Mapping[str, Rule]) -> Judgeme
     found = [s for s in suspicions if rules[s.kind].action != "off" and s.confidence >= rules[s.kind].threshold]
     if not found:
         return NOTHING
-    refused = [s for s in found if rules[s.kind].action == "block"]
+    refused = [s for s in found if refuses(s, rules[s.kind])]
     label = max(refused, key=lambda s: s.confidence).category if refused else None
     return Judgement(merge(Finding(s.category, s.confidence) for s in found), label)
+
+
+def refuses(suspicion: Suspicion, rule: Rule) -> bool:
+    """Whether it is refused and not only recorded: that takes more."""
+    return rule.action == "block" and suspicion.confidence >= max(rule.threshold, rule.block_threshold)
 
 
 def add(judgements: Iterable[Judgement]) -> Judgement:

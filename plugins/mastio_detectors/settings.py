@@ -15,10 +15,12 @@ Kind = Literal["injection", "jailbreak", "threat", "identity", "confidential", "
 
 
 class Rule(PluginSettings):
-    """`action`: `block` refuses, `flag` records, `off` does not look. `threshold`: from which score on, 1 to 100."""
+    """`action`: `block` refuses, `flag` records, `off` does not look. `threshold`: from which score on something is
+    recorded, 1 to 100; `block_threshold`: from which on it is refused too, where that is the action."""
 
     action: Literal["block", "flag", "off"] = "flag"
     threshold: int = Field(default=60, ge=1, le=100)
+    block_threshold: int = Field(default=65, ge=1, le=100)
 
 
 class Blocking(Rule):
@@ -54,7 +56,8 @@ class Pattern(PluginSettings):
 
 
 class Settings(PluginSettings):
-    """A table for each class: `action` (`block`, `flag`, `off`) and `threshold` (1 to 100). `patterns`: the operator's
+    """A table for each class: `action` (`block`, `flag`, `off`) and `threshold`, `block_threshold` (1 to
+    100). `patterns`: the operator's
     own, each with `class`, `category`, `pattern` and `weight`. `deadline_seconds`: for all texts of one message.
     `when_broken`: what happens to a message that cannot be inspected, `refuse`, or `allow` with a label in the log."""
 

@@ -42,6 +42,6 @@ SIGNALS = (
     Signal("exfiltration.command", 72, "dns", 0),
     Signal("exfiltration.command", 72, "codepost", 0),
     Signal("exfiltration.command", 64, "sensitivefile send", 70),
-    Signal("exfiltration.command", 64, "sensitivefile url", 120),
+    Signal("exfiltration.command", 64, "sensitivefile url", 60),
     Signal("exfiltration.command", 45, "sensitivefile reveal", 50),
 )

@@ -4,9 +4,10 @@ SHAPES = {
     "turn": (
         r"<\|(im_start|im_end|system|user|assistant|endoftext|start_header_id|eot_id|begin_of_text)\|>"
         r"|\[/?inst\]|<</?sys>>|<start_of_turn>|</?(system_prompt|system-prompt|instructions_override)>"
-        r"|\[/?system\]|\{\{#system|(^|\n)#{2,4} ?(system|instruction|new instruction|system prompt"
-        r"|system message)s?:?[ \t]*(\n|$|:)"
+        r"|\[/?system\]|\{\{#system|(^|\n)#{2,4} ?(new instruction|system prompt|system message)s?:?[ \t]*(\n|$|:)"
+        r"|(^|\n)#{2,4} ?(system|instruction): *(\n|$)"
     ),
+    "heading": r"(^|\n)#{2,4} ?(system|instruction)s?:?[ \t]*(\n|$|:)",
     "turnend": (
         r"(-{3,}|={3,}|#{3,}|\*{3,}|<) ?(end of|begin|start of|end)[ _](the[ _])?(new[ _])?"
         r"(user|document|system|prompt|instructions?|context|data|untrusted|input|email|page"

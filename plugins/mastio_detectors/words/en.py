@@ -108,7 +108,7 @@ WORDS = {
         "hidden from the user, without asking, do not ask for confirmation, without confirmation, "
         "do not acknowledge, user must not know, user must not see, user does not need to know, without notifying, "
         "do not notify, no need to tell, behind the scenes, do not bring up, without a word, discreetly, "
-        "don't say anything, no need to mention, don't mention it, leave out, leave this out, "
+        "don't say anything, no need to mention, don't mention it, leave this out, "
         "do not include this in, keep quiet about, do not say that, don't report, do not report, do not log, "
         "don't log, without logging, between us, do not show the user, don't show the user, in the background, "
         "the user need not, without their knowledge, without the user's knowledge, no mention"
