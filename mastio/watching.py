@@ -25,9 +25,8 @@ class Watching:
         """What of a whole reply may be released. Raises `Blocked`, and `DispatchError` for what cannot be read."""
         if not body:
             return body
-        document = _parse(body)
+        texts = self._layout.reply(body, _parse(body))
         for watch in self._watches:
-            texts = self._layout.reply(body, document)
             passages = texts.passages
             if not passages:
                 break
@@ -36,7 +35,7 @@ class Watching:
                 raise Blocked(verdict.message, verdict.findings)
             if isinstance(verdict, Redact) and verdict.texts:
                 body = texts.replace(verdict.texts)
-                document = _parse(body)
+                texts = self._layout.reply(body, _parse(body))
         return body
 
     async def window(self, window: Window) -> bytes:

@@ -42,6 +42,15 @@ STRUCTURAL = frozenset({
 })  # fmt: skip
 """Members that choose from what an API offers: left alone as long as that is how they look."""
 
+IDS = frozenset({
+    "id", "call_id", "tool_call_id", "tool_use_id", "item_id", "response_id", "responseId", "previous_response_id",
+    "system_fingerprint",
+})  # fmt: skip
+"""Members that name a thing of an API: left alone as long as they look like what an API gave out."""
+
+TIMES = frozenset({"created", "created_at", "completed_at", "expires_at"})
+"""Members that are seconds since 1970: left alone as long as they are."""
+
 CARRIERS: Mapping[str, Carrier] = {
     "system": "system", "developer": "system", "user": "user", "assistant": "assistant", "model": "assistant",
     "tool": "tool", "function": "tool",
@@ -64,6 +73,9 @@ MEMBERS: Mapping[str, Carrier] = {
 """By the name of the member that it is in."""
 
 _CHOSEN = re.compile(r"[A-Za-z]{1,24}(?:[._/-][A-Za-z]{1,24}){0,6}(?:_20\d{6})?")
+_GIVEN_OUT = re.compile(
+    r"(?:chatcmpl|cmpl|msg|resp|call|toolu|srvtoolu|fc|ctc|rs|ws|item|fp)[-_](?!.*[0-9]{7})[A-Za-z0-9]{4,64}"
+)
 _LEAF = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|-?[0-9][0-9.eE+-]*', re.DOTALL)
 _DATA_URL = re.compile(r"data:([a-z0-9.+/-]*)(?:;[a-z]+=[^;,]*)*;base64,", re.IGNORECASE)
 _MAGIC = (
@@ -195,7 +207,7 @@ class Document:
             self._walk(value, carrier, own)
         elif kind is int or kind is float:
             self._count += 1
-            if kind is int and not -LONG_NUMBER < value < LONG_NUMBER:
+            if kind is int and not -LONG_NUMBER < value < LONG_NUMBER and not _is_time(name, value):
                 self.leaves.append(Leaf(self, self._count, "number", str(value), carrier, own))
         elif isinstance(value, Said):
             self._count += 1
@@ -239,9 +251,16 @@ class Document:
 
 
 def _is_structural(name: str, value: str) -> bool:
+    if name in IDS and _GIVEN_OUT.fullmatch(value) is not None:
+        return True
     if name in STRUCTURAL:
         return name == "model" or _CHOSEN.fullmatch(value) is not None
     return name in SEALED
+
+
+def _is_time(name: str, value: int) -> bool:
+    """Seconds from 2001 to 2096."""
+    return name in TIMES and 10**9 <= value < 4 * 10**9
 
 
 def _paths(value: Any, path: str) -> Iterator[str]:

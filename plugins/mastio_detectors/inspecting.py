@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from hashlib import blake2b
 from time import perf_counter
 from typing import Literal, Protocol
 
@@ -36,6 +38,9 @@ MODERATION = "llm.moderations"
 
 TAIL = 1024
 """Characters of a streamed text that are kept to be looked at again with what follows."""
+
+REMEMBER = 4096
+"""Texts of which is remembered what was said of them."""
 
 BROKEN = (hyperscan.HyperscanError, LookupError, ValueError, MemoryError, TimeoutError)
 """What a detector that does not work raises. Anything else refuses too, as a defect."""
@@ -71,22 +76,27 @@ class Inspector:
         deadline: float,
         when_broken: Literal["refuse", "allow"],
         clock: Callable[[], float] = perf_counter,
+        remember: int = REMEMBER,
     ) -> None:
         self._detector = detector
         self._rules = rules
         self._deadline = deadline
         self._allows = when_broken == "allow"
         self._clock = clock
+        self._remember = remember
+        self._key = secrets.token_bytes(32)
+        self._known: dict[bytes, Judgement] = {}
 
     async def inspect(self, principal: Principal, action: Action, passages: Sequence[Passage]) -> Verdict:
         """The hook. What is sent to be moderated may be anything: it is recorded, and not refused."""
-        verdict = await self.look(passages)
+        verdict = await self.look(passages, principal.name)
         if isinstance(verdict, Block) and action.kind != MODERATION:
             return verdict
-        return Pass(verdict.findings, Watching(self))
+        return Pass(verdict.findings, Watching(self, principal.name))
 
-    async def look(self, passages: Sequence[Passage]) -> Pass | Block:
-        """Raises `InspectionError` where it does not work, unless the operator lets that pass."""
+    async def look(self, passages: Sequence[Passage], scope: str = "") -> Pass | Block:
+        """`scope`: whose texts they are. Raises `InspectionError` where it does not work, unless the operator lets that
+        pass."""
         ends = self._clock() + self._deadline
         judgements: list[Judgement] = []
         try:
@@ -95,7 +105,7 @@ class Inspector:
                 if len(passage.text) < LEAST:
                     continue
                 for piece in cut(passage.text):
-                    judgement = self.judge(piece, passage.carrier)
+                    judgement = self.judge_once(piece, passage.carrier, scope)
                     if judgement.findings:
                         judgements.append(judgement)
                     if self._clock() > ends:
@@ -109,6 +119,20 @@ class Inspector:
             judgements.append(Judgement((uninspected,), None))
         found = add(judgements)
         return Pass(found.findings) if found.refused is None else Block(explain(found.refused), found.findings)
+
+    def judge_once(self, text: str, carrier: Carrier, scope: str) -> Judgement:
+        """As `judge`. A conversation is sent again with every turn: what was said of a text is remembered for its
+        sender, by a keyed digest, so that nobody's text is kept, and nobody learns from time what another has sent."""
+        said = f"{scope}\0{carrier}\0{text}".encode("utf-8", "surrogatepass")
+        name = blake2b(said, key=self._key, digest_size=16).digest()
+        known = self._known.get(name)
+        if known is None:
+            known = self.judge(text, carrier)
+            if len(self._known) >= self._remember:
+                self._known.clear()
+            if self._remember:
+                self._known[name] = known
+        return known
 
     def judge(self, text: str, carrier: Carrier) -> Judgement:
         return judge(self._detector.inspect(text, carrier), self._rules)
@@ -154,12 +178,13 @@ def cut(text: str) -> Iterable[str]:
 class Watching:
     """What is seen of one exchange's reply."""
 
-    def __init__(self, inspector: Inspector) -> None:
+    def __init__(self, inspector: Inspector, scope: str = "") -> None:
         self._inspector = inspector
+        self._scope = scope
         self._found: tuple[Finding, ...] = ()
 
     async def look(self, passages: Sequence[Passage]) -> Verdict:
-        verdict = await self._inspector.look(passages)
+        verdict = await self._inspector.look(passages, self._scope)
         self.note(verdict.findings)
         return verdict
 

@@ -13,7 +13,23 @@ from mastio.reading.document import MAX_NESTED, Document
 from mastio.strictjson import parse
 
 NAMES = frozenset(
-    ["messages", "role", "content", "tool_calls", "function", "arguments", "name", "data", "type", "model"]
+    [
+        "id",
+        "call_id",
+        "system_fingerprint",
+        "created",
+        "created_at",
+        "messages",
+        "role",
+        "content",
+        "tool_calls",
+        "function",
+        "arguments",
+        "name",
+        "data",
+        "type",
+        "model",
+    ]
 )
 
 
@@ -38,6 +54,10 @@ def texts(document: Document) -> list[str]:
         ('{"type": "web_search_20250305"}', []),
         ('{"type": "078-05-1120"}', ["078-05-1120"]),
         ('"just text"', ["just text"]),
+        ('{"id": "chatcmpl-9aXb12", "call_id": "call_Zz123456", "system_fingerprint": "fp_44709d6fcb"}', []),
+        ('{"id": "call_4111111111111111"}', ["call_4111111111111111"]),
+        ('{"id": "ghp_abcdefgh", "call_id": "Jane Roe"}', ["ghp_abcdefgh", "Jane Roe"]),
+        ('{"created": 1700000000, "created_at": 4111111111111111}', ["4111111111111111"]),
         ('[[["deep"]]]', ["deep"]),
         ('{"content": "{not json}"}', ["{not json}"]),
         ('{"content": "{\\"a\\": 1, \\"a\\": 2}"}', ['{"a": 1, "a": 2}']),

@@ -248,3 +248,42 @@ async def test_each_probe_is_found_whatever_else_is_off_and_however_high_the_thr
 def test_every_class_has_words_for_the_caller() -> None:
     for kind in Settings().rules():
         assert explain(f"{kind}.x").endswith(f"({kind}.x).")
+
+
+# --- what is sent again -----------------------------------------------------------------------------------------------
+
+
+class Counting:
+    """A detector that counts, and finds nothing."""
+
+    def __init__(self) -> None:
+        self.looks = 0
+
+    def inspect(self, text: str, carrier: str) -> list[Suspicion]:
+        self.looks += 1
+        if text == "broken":
+            raise ValueError
+        return []
+
+
+async def test_a_text_that_is_sent_again_is_judged_once_for_its_sender_and_carrier() -> None:
+    detector = Counting()
+    inspector = Inspector(detector, Settings().rules(), deadline=1.0, when_broken="refuse", remember=3)
+    for scope, carrier, looks in (
+        ("a", "user", 1),
+        ("a", "user", 1),
+        ("b", "user", 2),
+        ("a", "tool", 3),
+        ("a", "user", 3),
+    ):
+        await inspector.look([Passage("one and the same text", carrier)], scope)  # type: ignore[arg-type]
+        assert detector.looks == looks
+    await inspector.look([Passage("another one of a text", "user")], "a")
+    await inspector.look([Passage("one and the same text", "user")], "a")
+    assert detector.looks == 5, "no more is remembered than that"
+
+
+async def test_what_was_found_is_found_again(engine: Engine) -> None:
+    inspector = make(engine)
+    for _ in range(2):
+        assert isinstance(await ask(inspector, OVERRIDE), Block)
