@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import orjson
+
 from mastio.errors import Blocked, DispatchError
 from mastio.exchange import Window
-from mastio.inspection import Block, Finding, Layout, Redact, Rewriter, Watch, merge
+from mastio.inspection import Block, Finding, Layout, Redact, Rewriter, Texts, Watch, merge
+from mastio.reading.document import Document, drop_piecemeal
 from mastio.strictjson import JsonError, parse
 
 
@@ -25,7 +28,7 @@ class Watching:
         """What of a whole reply may be released. Raises `Blocked`, and `DispatchError` for what cannot be read."""
         if not body:
             return body
-        texts = self._layout.reply(body, _parse(body))
+        texts = self._read(body)
         for watch in self._watches:
             passages = texts.passages
             if not passages:
@@ -34,9 +37,20 @@ class Watching:
             if isinstance(verdict, Block):
                 raise Blocked(verdict.message, verdict.findings)
             if isinstance(verdict, Redact) and verdict.texts:
-                body = texts.replace(verdict.texts)
-                texts = self._layout.reply(body, _parse(body))
+                body = _without_piecemeal(texts.replace(verdict.texts))
+                texts = self._read(body)
         return body
+
+    def _read(self, body: bytes) -> Texts:
+        """The texts of a body. What is no JSON is one text: what a provider says of an error may be a page."""
+        try:
+            return self._layout.reply(body, parse(body))
+        except JsonError:
+            pass
+        try:
+            return Document.of_text(body.decode(), frozenset(), "assistant")
+        except UnicodeDecodeError as error:
+            raise DispatchError("The upstream's reply cannot be inspected.") from error
 
     async def window(self, window: Window) -> bytes:
         """What of a window may be released now. Raises as `whole`."""
@@ -52,11 +66,13 @@ class Watching:
         return merge(finding for watch in self._watches for finding in watch.findings())
 
 
-def _parse(body: bytes) -> Any:
+def _without_piecemeal(body: bytes) -> bytes:
+    """What says the texts again that are others now goes."""
     try:
-        return parse(body)
-    except JsonError as error:
-        raise DispatchError("The upstream's reply cannot be inspected.") from error
+        document = parse(body)
+    except JsonError:
+        return body
+    return orjson.dumps(document) if drop_piecemeal(document) else body
 
 
 def describe(findings: Sequence[Finding]) -> Mapping[str, Any]:

@@ -11,7 +11,7 @@ import binascii
 import re
 from base64 import b64decode, b64encode
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Self
 
 import orjson
 
@@ -126,6 +126,15 @@ class Document:
         self.leaves: list[Leaf] = []
         self._walk(value, carrier)
 
+    @classmethod
+    def of_text(
+        cls, text: str, names: frozenset[str], carrier: Carrier, depth: int = 0, wrap: str | None = None
+    ) -> Self:
+        """A body that is text, and no JSON."""
+        document = cls(text.encode(), None, names, carrier, depth, wrap)
+        document.leaves.append(Leaf(document, 1, "string", text, carrier))
+        return document
+
     @property
     def passages(self) -> Sequence[Passage]:
         return [Passage(leaf.text, leaf.carrier, leaf.name) for leaf in self.leaves]
@@ -239,15 +248,31 @@ class Document:
             start = b64decode(text[len(head) : len(head) + 64])
             if start.startswith(_MAGIC) or start[4:8] == b"ftyp":
                 return Document(b"", [], self._names)
-            raw = b64decode(text[len(head) :], validate=True)
-            inner = raw.decode()
+            inner = b64decode(text[len(head) :], validate=True).decode()
         except binascii.Error:
             return None
         except UnicodeDecodeError:
             return Document(b"", [], self._names)
-        document = Document(raw, None, self._names, carrier, self._depth + 1, head)
-        document.leaves.append(Leaf(document, 1, "string", inner, "tool"))
-        return document
+        return Document.of_text(inner, self._names, "tool", self._depth + 1, head)
+
+
+PIECEMEAL = frozenset({"logprobs", "logprobsResult"})
+"""Members that say a text again, piece by piece: no reader finds in them what it would find in the text."""
+
+
+def drop_piecemeal(value: Any) -> bool:
+    """Take such members out of a document whose texts are others now. Whether there were any."""
+    dropped = False
+    level = [value]
+    while level:
+        item = level.pop()
+        if isinstance(item, dict):
+            for name in PIECEMEAL & item.keys():
+                dropped = item.pop(name) is not None or dropped
+            level += item.values()
+        elif isinstance(item, list):
+            level += item
+    return dropped
 
 
 def _is_structural(name: str, value: str) -> bool:

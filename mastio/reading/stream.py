@@ -17,7 +17,7 @@ import orjson
 
 from mastio.errors import Blocked, DispatchError
 from mastio.inspection import Block, Carrier, Filter, Redact, Watch
-from mastio.reading.document import Document, Said
+from mastio.reading.document import Document, Said, drop_piecemeal
 from mastio.reading.fragments import Channel, JsonText, PlainText
 from mastio.strictjson import JsonError, parse
 
@@ -107,6 +107,8 @@ class StreamRewriter:
             raise DispatchError("The provider sent an event that is none of its API.")
         ended = [*self._shape.ends(event), *([ALL] if is_final else ())]
         changed = self._feed(event, ended, frame)
+        if changed:
+            drop_piecemeal(event)
         before = b"".join(self._end(key) for key in ended)
         data = await self._look(event, frame.data, changed)
         if (numbered := self._shape.numbered) is not None and numbered in event:

@@ -207,6 +207,37 @@ def test_a_blocked_reply_ends_with_the_dialects_error(speaker: Speaker, policy: 
     assert outcome["outcome"]["code"] == "blocked"
 
 
+def test_logprobs_do_not_tell_what_was_taken_out(
+    world: tuple[Appliance, Identity], policy: Callable[..., None]
+) -> None:
+    policy(REDACT_ALL)
+    appliance, identity = world
+    pieces = [CARD[:4], CARD[4:8], CARD[8:12], CARD[12:]]
+    logprobs = [{"content": [{"token": piece, "logprob": -0.1}]} for piece in pieces]
+    whole = {"choices": [{"message": {"content": CARD}, "logprobs": {"content": [p["content"][0] for p in logprobs]}}]}
+    chunks = [
+        {"choices": [{"index": 0, "delta": {"content": piece}, "logprobs": said}]}
+        for piece, said in zip(pieces, logprobs, strict=True)
+    ]
+    with run_provider(appliance, "openai", "probs") as provider, appliance.by_certificate(identity) as client:
+        body = {"model": "probs/m", "messages": []}
+        provider.script = Script(pieces=[json.dumps(whole).encode()])
+        assert CARD[4:8] not in client.post("/v1/chat/completions", json=body).text
+        events = [b"data: " + json.dumps(chunk).encode() + b"\n\n" for chunk in chunks]
+        provider.script = Script(content_type="text/event-stream", pieces=[*events, b"data: [DONE]\n\n"])
+        streamed = client.post("/v1/chat/completions", json={**body, "stream": True}).text
+        assert "<CREDIT_CARD_" in streamed and not any(f'"{piece}"' in streamed for piece in pieces)
+
+
+def test_what_is_no_json_is_looked_at_as_it_is(world: tuple[Appliance, Identity], policy: Callable[..., None]) -> None:
+    policy(REDACT_ALL)
+    appliance, identity = world
+    with run_provider(appliance, "openai", "page") as provider, appliance.by_certificate(identity) as client:
+        provider.script = Script(404, "text/html", pieces=[f"<p>No card {CARD} here</p>".encode()])
+        reply = client.post("/v1/chat/completions", json={"model": "page/m", "messages": []})
+        assert reply.status_code == 404 and reply.text.startswith("<p>No card <CREDIT_CARD_")
+
+
 def test_flagging_changes_no_byte(speaker: Speaker, policy: Callable[..., None]) -> None:
     policy({"*": {"action": "flag"}})
     for stream in (False, True):

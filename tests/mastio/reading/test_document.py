@@ -9,7 +9,7 @@ import orjson
 import pytest
 
 from mastio.inspection import Passage
-from mastio.reading.document import MAX_NESTED, Document
+from mastio.reading.document import MAX_NESTED, Document, drop_piecemeal
 from mastio.strictjson import parse
 
 NAMES = frozenset(
@@ -149,3 +149,9 @@ def test_what_its_writer_calls_a_value_goes_with_it() -> None:
         "e": "cards",
         "12345678": "cards",
     }
+
+
+def test_what_says_a_text_again_piece_by_piece_goes_with_it() -> None:
+    said = {"choices": [{"message": {"content": "x"}, "logprobs": {"content": [{"token": "40"}, {"token": "12"}]}}]}
+    assert drop_piecemeal(said) and said == {"choices": [{"message": {"content": "x"}}]}
+    assert not drop_piecemeal(said) and not drop_piecemeal({"a": [1, None, {"logprobs": None}]})
