@@ -15,11 +15,17 @@ from typing import Any, Literal, NamedTuple, Self
 
 import orjson
 
+from mastio.errors import Blocked
 from mastio.inspection import Carrier, Passage
 from mastio.strictjson import JsonError, parse
 
 MAX_NESTED = 4
 """How deep documents may lie in strings of documents; what is deeper is read as the text that it is."""
+
+MAX_TEXTS = 100_000
+"""In one body: more is no message, and would keep everybody else waiting."""
+
+FLOATS = {float}
 
 LONG_NUMBER = 1_000_000
 """Shorter numbers are counts and sizes, and nobody's."""
@@ -185,6 +191,12 @@ class Document:
     def _encode(self, raw: bytes) -> str:
         return raw.decode() if self._wrap is None else self._wrap + b64encode(raw).decode()
 
+    def _keep(self, kind: Kind, text: str, carrier: Carrier, own: str = "") -> None:
+        """Raises `Blocked` for more texts than can be looked into."""
+        if len(self.leaves) >= MAX_TEXTS:
+            raise Blocked(f"There are more than {MAX_TEXTS} texts in it, which nobody looks into.")
+        self.leaves.append(Leaf(self, self._count, kind, text, carrier, own))
+
     def _walk(self, value: Any, carrier: Carrier, own: str = "") -> None:
         """`own`: what its writer calls it."""
         if type(value) is dict:
@@ -198,9 +210,12 @@ class Document:
                 if name in self._names or not name:
                     self._see(name, item, MEMBERS.get(name, carrier), "")
                 else:
-                    self.leaves.append(Leaf(self, self._count, "name", name, carrier))
+                    self._keep("name", name, carrier)
                     self._see(name, item, MEMBERS.get(name, carrier), name)
         elif type(value) is list:
+            if set(map(type, value)) == FLOATS:  # an embedding: nobody's, and there may be millions
+                self._count += len(value)
+                return
             for item in value:
                 self._see("", item, carrier, own)
         else:
@@ -217,14 +232,14 @@ class Document:
         elif kind is int or kind is float:
             self._count += 1
             if kind is int and not -LONG_NUMBER < value < LONG_NUMBER and not _is_time(name, value):
-                self.leaves.append(Leaf(self, self._count, "number", str(value), carrier, own))
+                self._keep("number", str(value), carrier, own)
         elif isinstance(value, Said):
             self._count += 1
 
     def _take(self, name: str, text: str, carrier: Carrier, own: str) -> None:
         child = self._open(name, text, carrier) if self._depth < MAX_NESTED else None
         if child is None:
-            self.leaves.append(Leaf(self, self._count, "string", text, carrier, own))
+            self._keep("string", text, carrier, own)
         else:
             self._children.append((self._count, child))
             self.leaves += child.leaves

@@ -6,10 +6,12 @@ what the model wrote is treated by the policies for replies, and then what took 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import asyncio
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
+from time import perf_counter
 
-from mastio.errors import Blocked
+from mastio.errors import Blocked, InspectionError
 from mastio.exchange import Action, Principal
 from mastio.inspection import UNINSPECTED, Block, Carrier, Filter, Finding, Pass, Passage, Redact, Verdict, merge
 from mastio_redaction.engine import Engine, Span
@@ -20,12 +22,31 @@ from mastio_redaction.stream import UNREADABLE, Settled, Stream
 from mastio_redaction.treating import Outcome, Treatment, describe_block, put_in_place
 from mastio_redaction.vault import Restorer, Vault
 
+PIECE = 32 * 1024
+"""Characters that are looked through in one go: half a millisecond's worth, and thirty at worst."""
+
+OVERLAP = 8 * 1024
+"""Characters that a piece shares with the one before: longer than any value but those without end."""
+
+MARGIN = 1024
+"""What ends so near the end of a piece may be cut there: the next one sees it whole, and what stands before it."""
+
+DEADLINE = 10.0
+"""Seconds for all texts of a message."""
+
 
 class Finder:
     """The engine, and whoever is asked besides. `own`: the types that an admin added."""
 
-    def __init__(self, engine: Engine, recogniser: Recogniser | None, own: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        recogniser: Recogniser | None,
+        own: Iterable[str] = (),
+        clock: Callable[[], float] = perf_counter,
+    ) -> None:
         self.engine = engine
+        self._clock = clock
         self._recogniser = recogniser
         self.classes: Mapping[str, str] = {
             **{kind.name: kind.cls for kind in engine.types}, **dict.fromkeys(own, "custom"),
@@ -35,13 +56,56 @@ class Finder:
     async def find_all(self, passages: Sequence[Passage], side: Side) -> tuple[list[list[Span]], bool]:
         """What is in each, and whether everybody was asked who should be. Raises `InspectionError`."""
         texts = [passage.text for passage in passages]
-        found = self.engine.find_all(texts, names=[passage.name for passage in passages], only=side.only)
+        if sum(map(len, texts)) <= PIECE:
+            found = self.engine.find_all(texts, names=[passage.name for passage in passages], only=side.only)
+        else:
+            found = await self._find_long(passages, side)
         if self._recogniser is None:
             return found, True
         others = await self._recogniser.find_all(texts)
         if others is None:
             return found, False
         return [unite(own, other) for own, other in zip(found, others, strict=True)], True
+
+    async def _find_long(self, passages: Sequence[Passage], side: Side) -> list[list[Span]]:
+        """As `Engine.find_all`, in pieces, between which others get their turn. Raises `InspectionError` when it takes
+        too long."""
+        ends = self._clock() + DEADLINE
+        found: list[list[Span]] = []
+        done = 0
+        for passage in passages:
+            spans: list[Span] = []
+            for start, piece in cut(passage.text):
+                seen = self.engine.find(piece, name="" if start else passage.name, only=side.only)
+                is_last = start + len(piece) == len(passage.text)
+                behind = spans[-1].end if spans else 0
+                spans += [
+                    span._replace(start=span.start + start, end=span.end + start)
+                    for span in seen
+                    if span.start + start >= behind and (is_last or is_whole(span, len(piece)))
+                ]
+                done += len(piece)
+                if done >= PIECE:
+                    done = 0
+                    if self._clock() > ends:
+                        raise InspectionError("The content could not be looked through in time, so it was refused.")
+                    await asyncio.sleep(0)
+            found.append(spans)
+        return found
+
+
+def cut(text: str) -> Iterator[tuple[int, str]]:
+    """A text in pieces that overlap, each with its place."""
+    if len(text) <= PIECE + OVERLAP:
+        yield 0, text
+        return
+    for start in range(0, len(text) - OVERLAP, PIECE):
+        yield start, text[start : start + PIECE + OVERLAP]
+
+
+def is_whole(span: Span, size: int) -> bool:
+    """Whether a value of a piece of this size is not cut by its end, or not seen again by the next piece."""
+    return span.start < PIECE or span.end <= size - MARGIN
 
 
 class Inspector:

@@ -1,0 +1,74 @@
+"""Long messages are looked through in pieces: nothing is lost where they meet, and nobody waits for them."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from mastio.errors import Blocked, InspectionError
+from mastio.inspection import Passage
+from mastio.reading.document import MAX_TEXTS, Document
+from mastio.strictjson import parse
+from mastio_redaction.catalogue import CATALOGUE
+from mastio_redaction.engine import Engine
+from mastio_redaction.inspector import MARGIN, OVERLAP, PIECE, Finder
+from mastio_redaction.rulings import Side
+
+ENGINE = Engine(CATALOGUE)
+CARD = "4012888888881881"
+PLACES = (
+    0,
+    PIECE - 20,
+    PIECE - 3,
+    PIECE,
+    PIECE + OVERLAP - MARGIN - 8,
+    PIECE + OVERLAP - 9,
+    PIECE + OVERLAP,
+    2 * PIECE,
+)
+
+
+def padded(value: str, place: int) -> str:
+    filler = "plain words and no more. "
+    before = (filler * (place // len(filler) + 1))[: max(place - 1, 0)]
+    return f"{before} {value} " + filler * (3 * PIECE // len(filler))
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("value", [CARD, "password: hunter2!Q", "zoe.example@mail.example.org"])
+async def test_a_value_is_found_once_wherever_pieces_meet(place: int, value: str) -> None:
+    text = padded(value, place)
+    (whole,) = ENGINE.find_all([text])
+    (found,), complete = await Finder(ENGINE, None).find_all([Passage(text, "user")], Side())
+    assert complete and found == whole and len(found) == 1
+
+
+async def test_others_get_their_turn_in_between() -> None:
+    turns = 0
+
+    async def other() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    task = asyncio.create_task(other())
+    await Finder(ENGINE, None).find_all([Passage("words " * PIECE, "user")] * 2, Side())
+    task.cancel()
+    assert turns >= 8
+
+
+async def test_what_takes_too_long_is_refused() -> None:
+    clock = iter(range(0, 1000, 6))
+    with pytest.raises(InspectionError):
+        await Finder(ENGINE, None, clock=lambda: next(clock)).find_all([Passage("words " * PIECE, "user")], Side())
+
+
+def test_more_texts_than_anybody_looks_into_are_refused() -> None:
+    many = b"[" + b",".join([b'"x"'] * (MAX_TEXTS + 1)) + b"]"
+    with pytest.raises(Blocked):
+        Document(many, parse(many), frozenset())
+    numbers = b'{"embedding":[' + b",".join([b"0.5"] * (2 * MAX_TEXTS)) + b'],"x":"y"}'
+    document = Document(numbers, parse(numbers), frozenset({"embedding", "x"}))
+    assert document.replace({0: "z"}) == numbers.replace(b'"y"', b'"z"')
