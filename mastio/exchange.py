@@ -507,6 +507,11 @@ class Recorded:
     def message(self) -> Message:
         return self.inspected.message
 
+    @property
+    def is_redacted(self) -> bool:
+        """Whether something else leaves than what came."""
+        return self.message.raw is not self.inspected.authorized.read.message.raw
+
 
 # --- the reply -------------------------------------------------------------------------------------------------------
 

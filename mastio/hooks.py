@@ -30,9 +30,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import AfterValidator, BaseModel, ConfigDict
 
 from mastio.errors import AuthenticationError
 from mastio.exchange import (
@@ -50,6 +50,7 @@ from mastio.exchange import (
 )
 from mastio.inspection import Finding, Passage, Verdict
 from mastio.services import Services
+from mastio.target import parse_base_url, parse_networks
 
 Authenticate = Callable[[RequestHead], Credential | None]
 """Called for every request before its body is read, in plugin order. Synchronous: no network, no database."""
@@ -124,6 +125,23 @@ class PluginSettings(BaseModel):
     """Base of a plugin's settings, read from the section with the plugin's name. Unknown keys are refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+def _base_url(value: str) -> str:
+    parse_base_url(value)
+    return value
+
+
+def _networks(value: tuple[str, ...]) -> tuple[str, ...]:
+    parse_networks(value)
+    return value
+
+
+BaseUrl = Annotated[str, AfterValidator(_base_url)]
+"""A setting: where an upstream is."""
+
+Networks = Annotated[tuple[str, ...], AfterValidator(_networks)]
+"""A setting: the addresses where it may be, beyond public ones."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -151,6 +151,7 @@ class StreamRewriter:
     async def _look(self, event: dict[str, Any], data: bytes, changed: bool) -> bytes:
         """The event's data, its other texts looked at."""
         document = Document(orjson.dumps(event) if changed else data, event, self._shape.names, "assistant")
+        is_clean = True
         for watch in self._watches:
             new = [n for n, leaf in enumerate(document.leaves) if leaf.text not in self._clean]
             if not new:
@@ -160,14 +161,14 @@ class StreamRewriter:
             if isinstance(verdict, Block):
                 raise Blocked(verdict.message, verdict.findings)
             if isinstance(verdict, Redact):
-                changed = True
+                changed, is_clean = True, False
                 data = document.replace({new[n]: text for n, text in verdict.texts.items()})
                 event = parse(data)
                 for delta in list(self._shape.deltas(event)):
                     delta.holder[delta.member] = Said(delta.holder[delta.member])
                 document = Document(data, event, self._shape.names, "assistant")
         else:
-            if not changed and len(self._clean) < MAX_CLEAN:
+            if is_clean and len(self._clean) < MAX_CLEAN:
                 self._clean.update(leaf.text for leaf in document.leaves if len(leaf.text) < MAX_CLEAN)
         return document.replace({}) if changed else data
 

@@ -164,8 +164,8 @@ class Cache:
 
     async def _place(self, recorded: Recorded, wanted: Wanted) -> Place | None:
         """Where the question stands among those that were answered, if that is asked for and can be told."""
-        if self._semantic is None or recorded.action.kind not in KINDS:
-            return None
+        if self._semantic is None or recorded.action.kind not in KINDS or recorded.is_redacted:
+            return None  # the answer to a near question has the tokens of other values
         split = split_text(recorded.message.raw)
         if split is None:
             return None

@@ -10,14 +10,13 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field
 
 from mastio.errors import ConfigurationError
 from mastio.exchange import Dialect, Role, Route
-from mastio.hooks import Hooks, Plugin, PluginSettings
+from mastio.hooks import BaseUrl, Hooks, Networks, Plugin, PluginSettings
 from mastio.services import Services
 from mastio.store.base import ProviderKind, ProviderRow
-from mastio.target import parse_base_url, parse_networks
 from mastio_llm.calls import Calls, Resilience
 from mastio_llm.dialects import OPERATIONS
 from mastio_llm.models import Models
@@ -74,25 +73,13 @@ class Provider(PluginSettings):
 
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$")
     kind: ProviderKind = "openai"
-    base_url: str
+    base_url: BaseUrl
     api_key_file: Path | None = None
     models: tuple[str, ...] = ("*",)
     aliases: dict[str, str] = Field(default_factory=dict)
-    allow_addresses: tuple[str, ...] = ()
+    allow_addresses: Networks = ()
     weight: int = Field(default=1, ge=0, le=1000)
     timeouts: dict[Literal["connect", "first", "read", "total"], float] = Field(default_factory=dict)
-
-    @field_validator("base_url")
-    @classmethod
-    def _is_url(cls, value: str) -> str:
-        parse_base_url(value)
-        return value
-
-    @field_validator("allow_addresses")
-    @classmethod
-    def _are_networks(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        parse_networks(value)
-        return value
 
 
 class Settings(PluginSettings):

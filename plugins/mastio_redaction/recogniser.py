@@ -11,13 +11,12 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 import orjson
-from pydantic import Field, field_validator
+from pydantic import Field
 
 from mastio.errors import DispatchError, InspectionError
-from mastio.hooks import PluginSettings
+from mastio.hooks import BaseUrl, Networks, PluginSettings
 from mastio.services import Upstream, Upstreams
 from mastio.strictjson import JsonError, parse
-from mastio.target import parse_base_url, parse_networks
 from mastio_redaction.engine import Span
 
 MAX_REPLY = 4 * 1024 * 1024
@@ -28,25 +27,13 @@ class RecogniserSettings(PluginSettings):
     `min_score` are not. `deadline_ms` for all texts of a message together. `when_broken`: `refuse`, or `allow`, and
     then the entry says `uninspected`."""
 
-    url: str
-    allow_addresses: tuple[str, ...] = ()
+    url: BaseUrl
+    allow_addresses: Networks = ()
     language: str = Field(default="en", pattern=r"^[a-z]{2}$")
     types: tuple[str, ...] = ()
     min_score: float = Field(default=0.5, ge=0, le=1)
     deadline_ms: int = Field(default=500, ge=10, le=30_000)
     when_broken: Literal["refuse", "allow"] = "refuse"
-
-    @field_validator("url")
-    @classmethod
-    def _is_url(cls, value: str) -> str:
-        parse_base_url(value)
-        return value
-
-    @field_validator("allow_addresses")
-    @classmethod
-    def _are_networks(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        parse_networks(value)
-        return value
 
 
 class Recogniser:

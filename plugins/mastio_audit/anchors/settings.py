@@ -8,8 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, field_validator
 
-from mastio.hooks import PluginSettings
-from mastio.target import parse_base_url, parse_networks
+from mastio.hooks import BaseUrl, Networks, PluginSettings
 from mastio.transparency import notes
 from mastio.transparency.notes import Verifier
 
@@ -38,21 +37,9 @@ class _OutwardSettings(PluginSettings):
     `allow_addresses`: where it may be, beyond public addresses."""
 
     name: str = Field(pattern=r"^[a-z0-9-]{1,32}$")
-    url: str
+    url: BaseUrl
     ca_file: Path | None = None
-    allow_addresses: tuple[str, ...] = ()
-
-    @field_validator("url")
-    @classmethod
-    def _is_url(cls, value: str) -> str:
-        parse_base_url(value)
-        return value
-
-    @field_validator("allow_addresses")
-    @classmethod
-    def _are_networks(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        parse_networks(value)
-        return value
+    allow_addresses: Networks = ()
 
 
 class WitnessSettings(_OutwardSettings):

@@ -88,7 +88,7 @@ def test_random_bytes_never_fail_otherwise() -> None:
         raw = "".join(rng.choice('{}[],:"\\u0d8e1 \nab') for _ in range(rng.randrange(1, 30)))
         cut = rng.randrange(len(raw) + 1)
         channel = JsonText(lambda: [Through()])
-        channel.feed(raw[:cut]), channel.feed(raw[cut:]), channel.close()
+        assert channel.feed(raw[:cut]) + channel.feed(raw[cut:]) + channel.close() == raw
 
 
 def test_filters_take_turns() -> None:

@@ -125,19 +125,23 @@ def ask(
     question: bool = True,
     route: Route = ROUTE,
     granted: Bound | None = None,
+    came: bytes | None = None,
 ) -> Recorded:
-    """An exchange that has come as far as dispatch."""
+    """An exchange that has come as far as dispatch. `came`: what it was before inspectors put `body` in its place."""
     headers = [(b"cache-control", value) for value in control]
     head = RequestHead("id", "POST", route.path, b"", {}, headers, route, None, "127.0.0.1")
     principal = Principal(agent.name, frozenset({"agent"}), agent.groups)
     message = Message(body, question=Question(context, has_one_answer) if question else None)
-    recorded = record(head, principal, Action(route.kind, "Model", target), message)
+    recorded = record(head, principal, Action(route.kind, "Model", target), message, came)
     hold = Hold(lambda usage: None, granted)
     return replace(recorded, reserved=Reserved(recorded.reserved.approved, (hold,)))
 
 
-def record(head: RequestHead, principal: Principal, action: Action, message: Message) -> Recorded:
-    read = Read(Authenticated(Received(head), principal, (), 0.0, 1), action, message)
+def record(
+    head: RequestHead, principal: Principal, action: Action, message: Message, came: bytes | None = None
+) -> Recorded:
+    sent = message if came is None else replace(message, raw=came)
+    read = Read(Authenticated(Received(head), principal, (), 0.0, 1), action, sent)
     return Recorded(
         Reserved(Approved(Inspected(Authorized(read, Allow("test")), message, Allow("test")), Allow("test")), ()), 0
     )

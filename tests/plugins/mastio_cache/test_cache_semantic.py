@@ -250,6 +250,7 @@ async def test_the_floor_is_kept(embedder: Embedder) -> None:
         {"body": body("hello!"), "control": [b"no-cache"]},
         {"body": body("hello!"), "control": [b"no-store"]},
         {"body": body("hello!"), "has_one_answer": False},
+        {"body": body("hello!"), "came": body("hello, anna!")},
     ],
     ids=str,
 )

@@ -110,6 +110,7 @@ def test_by_arguments(name: str, arguments: Any, more: str) -> None:
         ("pii", "pii"),
         ("own.PATIENT_NUMBER", "pii health"),
         ("uninspected", ""),
+        ("observed.redact", ""),
     ],
 )
 def test_data_classes(label: str, classes: str) -> None:
