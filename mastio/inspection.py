@@ -6,7 +6,7 @@ back there, is for `mastio.reading` and for the dialects. So an inspector works 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol
 
@@ -107,10 +107,9 @@ ReadTexts = Callable[[bytes, Any], Texts]
 class Rewriter(Protocol):
     """Takes the texts out of a stream and puts others in their place. One for each stream."""
 
-    async def feed(self, window: bytes, last: bool) -> bytes:
-        """What may be released of a window of the stream, which holds whole events. `last`: nothing comes after it.
-
-        Raises `Blocked`.
+    def feed(self, window: bytes, last: bool) -> AsyncIterator[bytes]:
+        """What may be released of a window of the stream, which holds whole events: in pieces, so that a long one keeps
+        nobody waiting. `last`: nothing comes after it. Raises `Blocked`, and `DispatchError` for what nobody can read.
         """
 
     async def end(self) -> bytes:

@@ -24,6 +24,21 @@ _libc = ctypes.CDLL(None, use_errno=True)
 _libc.madvise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
 
 
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
+LARGE = 1024 * 1024
+"""Blocks of this size, which are parts of bodies, go back to the kernel when they are freed (mallopt(3)): by itself the
+allocator would begin to keep such blocks in the heap, where small ones that live longer hold the gaps between them."""
+
+TOP = 8 * LARGE
+"""Free bytes at the end of the heap that are kept for the next exchanges."""
+
+
+def keep_bodies_apart() -> None:
+    """Call before anything else."""
+    _libc.mallopt(M_MMAP_THRESHOLD, LARGE)
+    _libc.mallopt(M_TRIM_THRESHOLD, TOP)
+
+
 def give_back() -> None:
     """Call when everything is loaded and open, and again when nothing is to be done."""
     gc.collect()

@@ -21,7 +21,7 @@ import uvloop
 
 from mastio.app import App, open_app
 from mastio.errors import ConfigurationError
-from mastio.memory import give_back
+from mastio.memory import give_back, keep_bodies_apart
 from mastio.protocol import JoiningProtocol
 from mastio.settings import read_settings
 
@@ -40,6 +40,7 @@ LOG_LINE = "%(asctime)s %(levelname)s %(name)s %(message)s"
 
 async def serve(data: Path, slot: int, listener: socket.socket, config: Path | None) -> None:
     """Serve until SIGTERM, then let open exchanges finish."""
+    keep_bodies_apart()
     async with open_app(data, slot, config) as app:
         server = uvicorn.Server(
             uvicorn.Config(

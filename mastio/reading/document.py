@@ -11,6 +11,7 @@ import binascii
 import re
 from base64 import b64decode, b64encode
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, Literal, NamedTuple, Self
 
 import orjson
@@ -98,9 +99,10 @@ class Said(str):
 
 
 class Leaf(NamedTuple):
-    """`ordinal`: the how-manieth string or number of its document. `owner` holds that document."""
+    """`ordinal`: the how-manieth string or number of its document, which `owner` names. It does not hold it: a circle
+    would keep a body long after its exchange."""
 
-    owner: Document
+    owner: object
     ordinal: int
     kind: Kind
     text: str
@@ -111,7 +113,7 @@ class Leaf(NamedTuple):
 class Document:
     """`names` are the API's own: members with such a name give only their value to read."""
 
-    __slots__ = ("_at", "_children", "_count", "_depth", "_names", "_raw", "_value", "_wrap", "leaves")
+    __slots__ = ("_children", "_count", "_depth", "_key", "_names", "_raw", "_value", "_wrap", "leaves")
 
     def __init__(
         self,
@@ -122,6 +124,7 @@ class Document:
         depth: int = 0,
         wrap: str | None = None,
     ) -> None:
+        self._key = object()
         self._raw = raw
         self._value = value
         self._names = names
@@ -138,7 +141,7 @@ class Document:
     ) -> Self:
         """A body that is text, and no JSON."""
         document = cls(text.encode(), None, names, carrier, depth, wrap)
-        document.leaves.append(Leaf(document, 1, "string", text, carrier))
+        document.leaves.append(Leaf(document._key, 1, "string", text, carrier))
         return document
 
     @property
@@ -146,30 +149,29 @@ class Document:
         return [Passage(leaf.text, leaf.carrier, leaf.name) for leaf in self.leaves]
 
     def place(self, number: int) -> str:
-        leaf = self.leaves[number]
-        inner = next((p for n, p in enumerate(_paths(leaf.owner._value, "")) if n == leaf.ordinal - 1), "")
-        if leaf.owner is self:
-            return inner
-        outer = self._find(leaf.owner)
-        return f"{outer}: {inner}" if inner else outer
+        return self._find(self.leaves[number])
 
-    def _find(self, owner: Document) -> str:
-        """Where the string is that another document lies in."""
+    def _find(self, leaf: Leaf) -> str:
+        if leaf.owner is self._key:
+            return self._path(leaf.ordinal)
         for ordinal, child in self._children:
-            if child is owner or any(leaf.owner is owner for leaf in child.leaves):
-                path = next((p for n, p in enumerate(_paths(self._value, "")) if n == ordinal - 1), "")
-                return path if child is owner else f"{path}: {child._find(owner)}"
+            if leaf in child.leaves:
+                outer, inner = self._path(ordinal), child._find(leaf)
+                return f"{outer}: {inner}" if inner else outer
         return ""
 
+    def _path(self, ordinal: int) -> str:
+        return next(islice(_paths(self._value, ""), ordinal - 1, None), "")
+
     def replace(self, texts: Mapping[int, str]) -> bytes:
-        wanted: dict[int, dict[int, str]] = {}
+        wanted: dict[object, dict[int, str]] = {}
         for number, text in texts.items():
             leaf = self.leaves[number]
-            wanted.setdefault(id(leaf.owner), {})[leaf.ordinal] = text
+            wanted.setdefault(leaf.owner, {})[leaf.ordinal] = text
         return self._splice(wanted)
 
-    def _splice(self, wanted: Mapping[int, Mapping[int, str]]) -> bytes:
-        own = dict(wanted.get(id(self), {}))
+    def _splice(self, wanted: Mapping[object, Mapping[int, str]]) -> bytes:
+        own = dict(wanted.get(self._key, {}))
         for ordinal, child in self._children:
             if child._is_in(wanted):
                 own[ordinal] = child._encode(child._splice(wanted))
@@ -185,8 +187,8 @@ class Document:
                 end = match.end()
         return b"".join((*pieces, self._raw[end:]))
 
-    def _is_in(self, wanted: Mapping[int, Mapping[int, str]]) -> bool:
-        return id(self) in wanted or any(child._is_in(wanted) for _, child in self._children)
+    def _is_in(self, wanted: Mapping[object, Mapping[int, str]]) -> bool:
+        return self._key in wanted or any(child._is_in(wanted) for _, child in self._children)
 
     def _encode(self, raw: bytes) -> str:
         return raw.decode() if self._wrap is None else self._wrap + b64encode(raw).decode()
@@ -195,7 +197,7 @@ class Document:
         """Raises `Blocked` for more texts than can be looked into."""
         if len(self.leaves) >= MAX_TEXTS:
             raise Blocked(f"There are more than {MAX_TEXTS} texts in it, which nobody looks into.")
-        self.leaves.append(Leaf(self, self._count, kind, text, carrier, own))
+        self.leaves.append(Leaf(self._key, self._count, kind, text, carrier, own))
 
     def _walk(self, value: Any, carrier: Carrier, own: str = "") -> None:
         """`own`: what its writer calls it."""

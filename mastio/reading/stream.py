@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from codecs import BOM_UTF8
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import orjson
 
 from mastio.errors import Blocked, DispatchError
-from mastio.inspection import Block, Carrier, Filter, Redact, Watch
+from mastio.inspection import Block, Carrier, Filter, Passage, Redact, Watch
 from mastio.reading.document import Document, Said, drop_piecemeal
 from mastio.reading.fragments import Channel, JsonText, PlainText
 from mastio.strictjson import JsonError, parse
@@ -26,6 +27,9 @@ Key = tuple[Any, ...]
 
 ALL: Key = ()
 """The beginning of every channel's name."""
+
+TURN = 16 * 1024
+"""Bytes of events that are looked at before others get their turn."""
 
 MAX_CHANNELS = 1024
 MAX_CLEAN = 4096
@@ -64,11 +68,17 @@ class Shape:
 
 
 class Frame(NamedTuple):
-    """One event. `head` and `tail` are what its data stands between; `data` is empty where it has none."""
+    """One event, as it came in `raw`. `head` and `tail` are what its data stands between, `joint` what stands between
+    the lines of it; `data` is empty where it has none."""
 
-    head: bytes
-    data: bytes
-    tail: bytes
+    raw: bytes
+    head: bytes = b""
+    data: bytes = b""
+    tail: bytes = b""
+    joint: bytes = b"\n"
+
+    def with_data(self, data: bytes) -> bytes:
+        return self.head + data.replace(b"\n", self.joint) + self.tail
 
 
 class StreamRewriter:
@@ -83,28 +93,36 @@ class StreamRewriter:
         self._added = 0
         self._before = 0  # the number of the last event that came
 
-    async def feed(self, window: bytes, last: bool) -> bytes:
+    async def feed(self, window: bytes, last: bool) -> AsyncIterator[bytes]:
         frames = list(split_array(window) if self._is_array else split_events(window))
         final = max((n for n, frame in enumerate(frames) if frame.data), default=None) if last else None
-        pieces = [await self._rewrite(frame, is_final=n == final) for n, frame in enumerate(frames)]
-        if last and final is None:
-            pieces.insert(0, self._end(ALL))
-        return b"".join(pieces)
+        pieces = [self._end(ALL)] if last and final is None else []
+        read = 0
+        for n, frame in enumerate(frames):
+            pieces.append(await self._rewrite(frame, is_final=n == final))
+            read += len(frame.raw)
+            if read > TURN:
+                yield b"".join(pieces)
+                pieces.clear()
+                read = 0
+        yield b"".join(pieces)
 
     async def end(self) -> bytes:
         return self._end(ALL)
 
     async def _rewrite(self, frame: Frame, is_final: bool) -> bytes:
         if not frame.data:
-            return self._close_array(frame) if self._is_array else frame.head
+            return self._close_array(frame) if self._is_array else frame.raw
         if frame.data.strip() == b"[DONE]":
-            return self._end(ALL) + b"".join(frame)
+            return self._end(ALL) + frame.raw
         try:
             event = parse(frame.data)
         except JsonError as error:
-            raise DispatchError("The provider sent an event that is not valid JSON.") from error
+            if is_object_to_others(frame.data):
+                raise DispatchError("The provider sent an event that cannot be inspected.") from error
+            event = None
         if not isinstance(event, dict):
-            raise DispatchError("The provider sent an event that is none of its API.")
+            return (self._end(ALL) if is_final else b"") + await self._rewrite_text(frame)
         ended = [*self._shape.ends(event), *([ALL] if is_final else ())]
         changed = self._feed(event, ended, frame)
         if changed:
@@ -113,9 +131,24 @@ class StreamRewriter:
         data = await self._look(event, frame.data, changed)
         if (numbered := self._shape.numbered) is not None and numbered in event:
             data = self._number(data, numbered, event[numbered])
-        if self._is_array and before:
-            return frame.head + before + data + frame.tail
-        return before + frame.head + data + frame.tail
+        if self._is_array:
+            return frame.head + before + data
+        return before + (frame.raw if data is frame.data else frame.with_data(data))
+
+    async def _rewrite_text(self, frame: Frame) -> bytes:
+        """An event that is none of the API: one text, as a body that is no JSON."""
+        try:
+            text = frame.data.decode()
+        except UnicodeDecodeError as error:
+            raise DispatchError("The provider sent an event that cannot be inspected.") from error
+        for watch in self._watches:
+            verdict = await watch.look([Passage(text, "assistant")])
+            if isinstance(verdict, Block):
+                raise Blocked(verdict.message, verdict.findings)
+            if isinstance(verdict, Redact):
+                text = verdict.texts.get(0, text)
+        data = text.encode()
+        return frame.raw if data == frame.data else frame.with_data(data)
 
     def _feed(self, event: dict[str, Any], ended: Sequence[Key], frame: Frame) -> bool:
         """Show the channels their pieces. Whether anything of the event is another now."""
@@ -191,7 +224,7 @@ class StreamRewriter:
             self._added += 1
             event[numbered] = self._before + self._added
         data = orjson.dumps(event)
-        return data + b",\r\n" if self._is_array else frame.head + data + frame.tail
+        return data + b",\r\n" if self._is_array else frame.with_data(data)
 
     def _number(self, data: bytes, numbered: str, count: object) -> bytes:
         """The event's data, counted anew where there are more now."""
@@ -204,10 +237,18 @@ class StreamRewriter:
 
     def _close_array(self, frame: Frame) -> bytes:
         """The end of an array has no event of its own, and comes after all of them."""
-        if b"]" not in frame.head:
-            return frame.head
+        if b"]" not in frame.raw:
+            return frame.raw
         held = self._end(ALL)
-        return b",\r\n" + held.removesuffix(b",\r\n") + frame.head if held else frame.head
+        return b",\r\n" + held.removesuffix(b",\r\n") + frame.raw if held else frame.raw
+
+
+def is_object_to_others(data: bytes) -> bool:
+    """Whether a client that is less strict would read an event of the API: with a name twice, or with NaN."""
+    try:
+        return isinstance(json.loads(data), dict)
+    except (ValueError, RecursionError):
+        return False
 
 
 def split_events(window: bytes) -> Iterator[Frame]:
@@ -222,27 +263,33 @@ def split_events(window: bytes) -> Iterator[Frame]:
 
 def _frame(event: bytes, tail: bytes) -> Frame:
     lines = _LINE.findall(event)
+    if lines:
+        lines[0] = lines[0].removeprefix(BOM_UTF8)  # a client takes it off the first line (WHATWG HTML §9.2.6)
     data = [line[5:].removeprefix(b" ") for line in lines if line.startswith(b"data:")]
     if not any(data):
-        return Frame(event + tail, b"", b"")
+        return Frame(event + tail)
     newline = tail[: len(tail) // 2] or b"\n"
-    others = [line + newline for line in lines if not line.startswith(b"data")]
-    return Frame(b"".join((*others, b"data: ")), b"\n".join(data), tail)
+    others = [line + newline for line in lines if not line.startswith(b"data:")]
+    return Frame(event + tail, b"".join((*others, b"data: ")), b"\n".join(data), tail, newline + b"data: ")
 
 
 def split_array(window: bytes) -> Iterator[Frame]:
-    """The elements of a piece of an array that holds only whole ones, with what stands before each of them."""
-    text = window.decode()
+    """The elements of a piece of an array that holds only whole ones, with what stands before each of them. Raises
+    `DispatchError` for what is none."""
+    try:
+        text = window.decode()
+    except UnicodeDecodeError as error:
+        raise DispatchError("The provider sent an element that cannot be inspected.") from error
     at = 0
     while at < len(text):
         gap = _GAP.match(text, at)
         start = gap.end() if gap is not None else at
         if start >= len(text):
-            yield Frame(text[at:].encode(), b"", b"")
+            yield Frame(text[at:].encode())
             return
         try:
             _, end = _DECODER.raw_decode(text, start)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise DispatchError("The provider sent an element that is not valid JSON.") from error
-        yield Frame(text[at:start].encode(), text[start:end].encode(), b"")
+        yield Frame(text[at:end].encode(), text[at:start].encode(), text[start:end].encode())
         at = end

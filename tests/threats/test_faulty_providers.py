@@ -132,7 +132,7 @@ def test_no_redirect_is_followed(scene: Scene, status: str, kind: str) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", ODD_EVENTS)
 def test_odd_events_are_the_providers(scene: Scene, name: str, kind: str) -> None:
-    """Where nothing is translated every byte comes through, and what they say of usage harms nobody."""
+    """Where nothing is translated or redacted every byte comes through, and what they say of usage harms nobody."""
     right = Right(kind, stream=True)
     said = right.first + ODD_EVENTS[name] + right.body.removeprefix(right.first)
     scene.faulty[kind].fault = says(lambda right: right.whole(said))
@@ -141,6 +141,17 @@ def test_odd_events_are_the_providers(scene: Scene, name: str, kind: str) -> Non
     assert scene.outcome(reply) == {"status": "ok"}
     usage = scene.appliance.entries_of(reply.headers["x-request-id"])[1]["usage"]
     assert all(isinstance(count, int) and 0 <= count < 2**53 for count in usage.values()), usage
+    scene.twin(kind, stream=True)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("data", [b"\xff\xfe\xc0", b'{"usage":{},"usage":{}}', b'{"usage":{"n":1e400}}'])
+def test_what_is_no_text_cannot_be_inspected(scene: Scene, data: bytes, kind: str) -> None:
+    """Nor what only clients that are less strict would read."""
+    right = Right(kind, stream=True)
+    said = b"data: " + data + b"\n\n" + right.first + right.body.removeprefix(right.first)
+    scene.faulty[kind].fault = says(lambda right: right.whole(said))
+    scene.verify(scene.call(kind, stream=True), "upstream_error", right)
     scene.twin(kind, stream=True)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import gc
 import json
 
 import orjson
@@ -155,3 +156,22 @@ def test_what_says_a_text_again_piece_by_piece_goes_with_it() -> None:
     said = {"choices": [{"message": {"content": "x"}, "logprobs": {"content": [{"token": "40"}, {"token": "12"}]}}]}
     assert drop_piecemeal(said) and said == {"choices": [{"message": {"content": "x"}}]}
     assert not drop_piecemeal(said) and not drop_piecemeal({"a": [1, None, {"logprobs": None}]})
+
+
+def test_no_document_outlives_its_exchange() -> None:
+    """Nothing looks for circles for a long time here, and each would hold a whole body."""
+
+    def count() -> int:
+        return sum(isinstance(thing, Document) for thing in gc.get_objects())
+
+    gc.collect()
+    gc.disable()
+    try:
+        before = count()
+        document = Document(b'{"a":"{\\"b\\":\\"c\\"}"}', {"a": '{"b":"c"}'}, frozenset())
+        assert count() == before + 2
+        document.replace({0: "d"})
+        del document
+        assert count() == before
+    finally:
+        gc.enable()

@@ -61,7 +61,11 @@ def events(*documents: Any, end: bytes = b"") -> list[bytes]:
 def rewrite(path: str, form: str, windows: list[bytes], closes: bool = False) -> bytes:
     async def go() -> bytes:
         rewriter = LAYOUTS[path][form].stream([Watching()])  # type: ignore[index]
-        out = [await rewriter.feed(w, not closes and n == len(windows) - 1) for n, w in enumerate(windows)]
+        out = [
+            piece
+            for n, w in enumerate(windows)
+            async for piece in rewriter.feed(w, not closes and n == len(windows) - 1)
+        ]
         return b"".join([*out, await rewriter.end()])
 
     return asyncio.run(go())
@@ -220,12 +224,70 @@ def test_what_has_nothing_in_it_keeps_its_bytes() -> None:
     assert out.replace(b',\n"usage"', b',\ndata: "usage"') == b"".join(made)
 
 
-def test_what_is_no_event_of_an_api_is_refused() -> None:
-    for bad in (b"data: {\n\n", b"data: []\n\n", b'data: {"a":1,"a":2}\n\n'):
-        with pytest.raises(DispatchError):
+def test_what_only_others_read_as_an_event_is_refused() -> None:
+    """A client that is less strict would put its pieces together with those of other events."""
+    for bad in (b'data: {"a":1,"a":2}\n\n', b'data: {"a":NaN}\n\n', b'data: {"a":1e999}\n\n'):
+        with pytest.raises(DispatchError, match="cannot be inspected"):
             rewrite(CHAT, "events", [bad])
 
 
 def test_more_texts_at_once_than_anybody_reads_are_refused() -> None:
     with pytest.raises(DispatchError, match="at once"):
         rewrite(CHAT, "events", events(*(chat_chunk({"content": "4"}, index=n) for n in range(1100))))
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        b'data: {"choices":[{"delta"\n\n',
+        b'data:{"a":\rdata: 1}\r\r',
+        b"data: one\r\ndata: two\r\n\r\n",
+        b'event: odd\n: comment\ndata:  {"choices":[]}\n\n',
+        b"data: [1, 2]\n\n",
+        b'\xef\xbb\xbfdata: {"choices": []}\n\n',
+    ],
+)
+def test_what_is_not_changed_keeps_its_bytes(event: bytes) -> None:
+    windows = [*events(chat_chunk({"content": "hello"})), event, *events(chat_chunk({}, "stop"))]
+    assert rewrite(CHAT, "events", list(windows)) == b"".join(windows)
+
+
+@pytest.mark.parametrize(
+    ("event", "said"),
+    [
+        (b'data: {"choices":[{"4111-1111"\n\n', b'data: {"choices":[{"<CARD_1>"\n\n'),
+        (b": odd\r\ndata: one\r\ndata: 4111-1111\r\n\r\n", b": odd\r\ndata: one\r\ndata: <CARD_1>\r\n\r\n"),
+        (b'data: ["4111-1111"]\n\n', b'data: ["<CARD_1>"]\n\n'),
+        (b'\xef\xbb\xbfdata: {"x":"4111-1111"}\n\n', b'data: {"x":"<CARD_1>"}\n\n'),
+        (b'data: {"x":\ndata: "4111-1111"}\n\n', b'data: {"x":\ndata: "<CARD_1>"}\n\n'),
+    ],
+)
+@pytest.mark.parametrize("is_last", [True, False])
+def test_what_is_no_event_of_the_api_is_a_text(event: bytes, said: bytes, is_last: bool) -> None:
+    first = events(chat_chunk({"content": "hello 4111"}))
+    end = [] if is_last else events(chat_chunk({"content": "!"}))
+    out = rewrite(CHAT, "events", [*first, event, *end])
+    assert said in out
+    assert SECRET.encode() not in out
+    assert "".join(c["delta"]["content"] for e in documents(out.replace(said, b"")) for c in e["choices"]) == (
+        "hello 4111" + "!" * (not is_last)
+    )
+
+
+@pytest.mark.parametrize(("path", "form"), [(CHAT, "events"), (GEMINI, "array")])
+def test_what_is_no_text_is_refused(path: str, form: str) -> None:
+    with pytest.raises(DispatchError, match="cannot be inspected"):
+        rewrite(path, form, [b"data: \xff\xfe\n\n" if form == "events" else b'[{"a":"\xff"}]'])
+    with pytest.raises(DispatchError, match="not valid JSON"):
+        rewrite(GEMINI, "array", [b'[{"a":' + b"[" * 50_000])
+
+
+def test_a_flood_comes_out_in_pieces() -> None:
+    window = b"".join(events(chat_chunk({"content": "hello"}))) * 2_000
+
+    async def go() -> list[bytes]:
+        return [piece async for piece in LAYOUTS[CHAT]["events"].stream([Watching()]).feed(window, False)]  # type: ignore[index]
+
+    pieces = asyncio.run(go())
+    assert b"".join(pieces) == window
+    assert max(map(len, pieces)) < 20_000
