@@ -116,9 +116,12 @@ class Upstream(Protocol):
     """A pool of connections to one described base URL. Redirects are not followed, no proxy is used."""
 
     def send(
-        self, method: str, path: str, headers: list[tuple[str, str]], body: bytes
+        self, method: str, path: str, headers: list[tuple[str, str]], body: bytes | AsyncIterator[bytes]
     ) -> AbstractAsyncContextManager[UpstreamReply]:
         """One request; `path` is appended to the base URL. Leaving the context early cancels it upstream.
+
+        A `body` that comes in pieces is asked for the next one when the upstream has taken the last; it is sent in
+        chunks unless `headers` have its length.
 
         Raises `DispatchError` (unreachable, forbidden address, broken) or `UpstreamTimeout`.
         """

@@ -32,6 +32,8 @@ KEEP_ALIVE = 60.0
 MAX_URLS = 1024
 """Parsed URLs that one pool keeps."""
 
+Body = bytes | AsyncIterator[bytes]
+
 DEFAULT_TIMEOUTS: Mapping[str, float] = {"connect": 10.0, "read": 300.0, "total": 900.0}
 
 
@@ -129,7 +131,7 @@ class Sending:
 
     __slots__ = ("_body", "_closed", "_headers", "_method", "_path", "_pool", "_response")
 
-    def __init__(self, pool: Pool, method: str, path: str, headers: list[tuple[str, str]], body: bytes) -> None:
+    def __init__(self, pool: Pool, method: str, path: str, headers: list[tuple[str, str]], body: Body) -> None:
         self._pool = pool
         self._method = method
         self._path = path
@@ -210,7 +212,7 @@ class Pool:
         self._heard: WeakSet[asyncio.Future[None]] = WeakSet()
         self._session: aiohttp.ClientSession | None = None
 
-    def send(self, method: str, path: str, headers: list[tuple[str, str]], body: bytes) -> Sending:
+    def send(self, method: str, path: str, headers: list[tuple[str, str]], body: Body) -> Sending:
         return Sending(self, method, path, headers, body)
 
     def hear_out(self, closed: asyncio.Future[None]) -> None:
@@ -220,7 +222,7 @@ class Pool:
             closed.add_done_callback(_take)
 
     async def request(
-        self, method: str, path: str, headers: list[tuple[str, str]], body: bytes
+        self, method: str, path: str, headers: list[tuple[str, str]], body: Body
     ) -> aiohttp.ClientResponse:
         if self._session is None:
             self._session = self._open()

@@ -87,6 +87,64 @@ class PolicyRow:
     mode: Literal["enforce", "observe"] = "enforce"
 
 
+CredentialKind = Literal["bearer", "header", "query", "basic", "oauth", "sigv4", "certificate"]
+"""How a connection's upstream wants to be shown who asks."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionCredential:
+    """What is put into each request to a connection, and no agent ever sees.
+
+    `secret` is in the clear here, in memory only; None where it cannot be had: nothing is sent then. `secret_file` is
+    where it was read from, when it is not kept in the table. `options` by kind: of header `header` and `prefix`, of
+    query `parameter`, of basic `username`, of oauth `token_url`, `client_id`, `scope`, `audience` and `client_auth`
+    (basic or body), of sigv4 `access_key_id`, `region` and `service`.
+    """
+
+    kind: CredentialKind
+    secret: str | None = None
+    options: Mapping[str, str] = field(default_factory=dict)
+    secret_file: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionLimits:
+    """The most that one request and one reply may have, in bytes, and the requests of one agent in a minute; 0:
+    any number of them."""
+
+    request_bytes: int = 256 * 1024 * 1024
+    response_bytes: int = 1024 * 1024 * 1024
+    requests_per_minute: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionRow:
+    """An upstream that agents reach through the appliance without holding its key.
+
+    `methods` in upper case, empty: all. `paths` are globs on the path behind the base URL, which begins with `/`.
+    `redirects`: whether redirects within the upstream's own origin are followed; `redirect_hosts` are others to which
+    they may lead, without the credential. `keep_headers` are reply headers that are let through although they are
+    taken out by default (`set-cookie`, `www-authenticate`). `ca` is PEM, whom to trust instead of the system's
+    authorities; `pin` the SHA-256 (hex) of the one certificate that is accepted.
+    """
+
+    name: str
+    base_url: str
+    credential: ConnectionCredential | None = None
+    methods: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ("*",)
+    allow_addresses: tuple[str, ...] = ()
+    redirects: bool = False
+    redirect_hosts: tuple[str, ...] = ()
+    inspect_request: bool = False
+    inspect_response: bool = False
+    limits: ConnectionLimits = ConnectionLimits()
+    timeouts: Mapping[str, float] = field(default_factory=dict)
+    keep_headers: tuple[str, ...] = ()
+    ca: str | None = None
+    pin: str | None = None
+
+
 Period = Literal["minute", "hour", "day", "week", "month", "total"]
 Unit = Literal["usd", "tokens", "requests"]
 
