@@ -14,7 +14,7 @@ from time import perf_counter
 from typing import Any, Protocol
 
 from mastio.errors import AuditError, MastioError
-from mastio.exchange import Entry, Recorded, Reply, Timings, Window
+from mastio.exchange import Entry, Recorded, Reply, Stream, Timings, Window
 from mastio.inspection import Finding
 from mastio.problem import error_event
 from mastio.watching import Watching, describe
@@ -162,7 +162,8 @@ class Answer:
         await self._stages.record(
             Entry(
                 recorded.head.id, "outcome", recorded.action.kind, recorded.action.target, agent,
-                response=response, outcome=outcome, usage=recorded.meter.usage,
+                request=_describe_stream(recorded.message.stream), response=response, outcome=outcome,
+                usage=recorded.meter.usage,
             )
         )  # fmt: skip
         self._timings.audit += perf_counter() - started
@@ -201,6 +202,13 @@ class Answer:
         self._stages.count(self._recorded, status, code, perf_counter() - self._timings.started)
         if self._watching is not None:
             self._stages.found(self._watching.findings())
+
+
+def _describe_stream(stream: Stream | None) -> dict[str, Any] | None:
+    """A body that went on as it arrived was not known when the intent was written."""
+    if stream is None or not stream.size:
+        return None
+    return {"bytes": stream.size, "digest": stream.digest()}
 
 
 def _describe_end(window: Window) -> dict[str, Any]:

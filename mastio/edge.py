@@ -26,6 +26,10 @@ from mastio.target import parse_base_url
 
 TEMPLATES = Path(__file__).parent.parent / "nginx"
 
+LARGE = 10 * 1024 * 1024
+"""Bytes. Larger bodies are for routes where they go on as they arrive: there the route's limit counts, and not
+`max_body`."""
+
 SECRET = b"x-edge-secret"
 CERTIFICATE = b"x-edge-certificate"
 ADDRESS = b"x-edge-address"
@@ -148,6 +152,8 @@ def _render_location(path: str, rows: list[Route]) -> str:
     lines = ["    include snippets/proxy.conf;"]
     if any(route.streams for route in rows):
         lines.append("    proxy_buffering off;")
+    if (most := max(route.limit for route in rows)) > LARGE:
+        lines.append(f"    client_max_body_size {most};")
     if any(route.kind == "enrollment.request" for route in rows):
         lines.append("    limit_req zone=enrollments burst=500 nodelay;")
     return head + " {\n" + "\n".join(lines) + "\n}\n"

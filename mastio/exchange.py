@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from mastio.errors import BadRequest, MastioError
 from mastio.inspection import Finding, Layout, Watch
@@ -30,8 +30,8 @@ class Route:
     `path` has `{name}` segments, `{name...}` as last segment takes the rest. `requires` lists the roles of which one
     is needed (`OPEN`: none). `kind` is the action kind, which exactly one plugin dispatches. `recorded`: "all" writes
     intent and outcome, "refusals" one event for each refusal, "none" nothing (probes and public documents).
-    `limit` bounds the body in bytes. `streams`: the reply may come in pieces, so the edge must not buffer it, or take
-    long, so it ends when the client hangs up.
+    `limit` bounds the body in bytes; `hooks.TakeIn` may say less. `streams`: the reply may come in pieces, so the edge
+    must not buffer it, or take long, so it ends when the client hangs up.
     `credential_in_body`: the body is read before authentication because it may carry the credential (RFC 7521 §4.2);
     keep `limit` small there, since strangers reach it. `other_dialects`: names of headers, and the dialect of the
     callers who send one, where several dialects share a path.
@@ -250,6 +250,39 @@ class Question:
     has_one_answer: bool
 
 
+class Stream(Protocol):
+    """A body that goes on as it arrives. Its pieces can be had once, one at a time: who takes long holds its sender up.
+
+    Where its sender goes away, or sends more than allowed, the exchange ends and there is no next piece.
+    """
+
+    length: int | None
+    """What its sender says that it will have, in bytes."""
+    size: int
+    """What has come of it so far."""
+
+    def __aiter__(self) -> AsyncIterator[bytes]: ...
+
+    def digest(self) -> str:
+        """Of what has come, keyed, for the audit entry."""
+
+    def tell(self, cut: Callable[[MastioError | None], None], done: Callable[[], None]) -> None:
+        """Whom to tell that the exchange has to end, with an error or because the sender has gone, and that no more of
+        it is read."""
+
+    async def gather(self, limit: int) -> bytes:
+        """All of it, in place of its pieces. Raises `BadRequest` (413, 408)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Intake:
+    """How the body of a request is taken in: the most bytes that it may have, and whether it goes on as it arrives
+    rather than being read first. What goes on is not inspected."""
+
+    limit: int
+    streams: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class Message:
     """The body as it came (`raw`: these bytes go upstream unless an inspector changes them) and as parsed.
@@ -267,6 +300,8 @@ class Message:
     question: Question | None = None
     layout: Layout | None = None
     """Where texts are in it and in its reply; None: there are none, and it is not inspected."""
+    stream: Stream | None = None
+    """The body, where it goes on as it arrives; `raw` is empty then."""
 
     @property
     def bound(self) -> Bound | None:

@@ -8,6 +8,7 @@ is the order in which hooks of one stage are called.
 |---|---|---|---|
 | authenticate | `authenticate` | `None`: not on this request; a `Credential` | `AuthenticationError`: wrong |
 | authenticate | `authenticate_body` | the same, for routes that carry the credential in the body | the same |
+| read | `intake[kind]` | `Intake`: how the body is taken in | `BadRequest`, `Denied` |
 | read | `read[kind]` | `(Action, Message)` | `BadRequest` |
 | authorize | `authorize` | `None`: abstain; `Allow`; `NeedsApproval` | `Deny`; one Deny wins, no Allow is a Deny |
 | inspect | `inspect` | `Pass`, `Redact` | `Block` |
@@ -41,6 +42,7 @@ from mastio.exchange import (
     Decision,
     Entry,
     Hold,
+    Intake,
     Message,
     Principal,
     Recorded,
@@ -58,8 +60,13 @@ Authenticate = Callable[[RequestHead], Credential | None]
 AuthenticateBody = Callable[[RequestHead, bytes], Credential | None]
 """As `Authenticate`, for routes with `credential_in_body` only."""
 
+TakeIn = Callable[[RequestHead, Principal], Intake]
+"""Called before the body is read, for the kinds that it is given for; all others are read whole, up to the route's
+limit."""
+
 Read = Callable[[RequestHead, Principal, bytes], tuple[Action, Message]]
-"""Called once for the route's kind, after authentication. Parses the whole body; unknown or doubtful is BadRequest."""
+"""Called once for the route's kind, after authentication. Parses the whole body, which is empty where it goes on as it
+arrives; unknown or doubtful is BadRequest."""
 
 Authorize = Callable[[Principal, Action], Awaitable[Decision | None]]
 """Called for every action of an agent, in plugin order, until one denies."""
@@ -107,6 +114,7 @@ class Hooks:
 
     authenticate: Authenticate | None = None
     authenticate_body: AuthenticateBody | None = None
+    intake: Mapping[str, TakeIn] = field(default_factory=dict)
     read: Mapping[str, Read] = field(default_factory=dict)
     authorize: Authorize | None = None
     inspect: Inspect | None = None

@@ -126,6 +126,8 @@ class Layout:
     request: ReadTexts
     reply: ReadTexts
     stream: RewriteStream
+    sees_reply: bool = True
+    """Whether the reply is looked into at all."""
 
 
 def merge(findings: Iterable[Finding]) -> tuple[Finding, ...]:

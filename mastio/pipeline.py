@@ -47,6 +47,7 @@ from mastio.exchange import (
     Entry,
     Hold,
     Inspected,
+    Intake,
     Message,
     NeedsApproval,
     Principal,
@@ -69,11 +70,14 @@ from mastio.streams import OpenStreams, bind_again
 from mastio.strictjson import JsonError, parse
 from mastio.telemetry import Telemetry
 from mastio.watching import Watching, describe
-from mastio.wire import ClientGone, Interruption, RawHeaders, Receive, Send, read_body, send_response
+from mastio.wire import ArrivingBody, ClientGone, Interruption, RawHeaders, Receive, Send, read_body, send_response
 
 log = logging.getLogger("mastio.pipeline")
 
 Claim = TypeVar("Claim")
+MOST_GATHERED = 10 * 1024 * 1024
+"""Bytes of a body that goes on as it arrives which are read all the same, where a human has to approve it."""
+
 ACTIVE = "See plugins.active in the settings."
 
 
@@ -103,6 +107,7 @@ class Pipeline:
         self._challengers = tuple(h.challenge for h in hooks if h.challenge)
         recorders = [h.record for h in hooks if h.record]
         kinds = {route.kind for route in routes}
+        self._intake = {kind: take_in for hook in hooks for kind, take_in in hook.intake.items()}
         self._read = _one_claimant("read", kinds, [(name, h.read) for name, h in plugins])
         self._dispatch = _one_claimant("dispatch", kinds, [(name, h.dispatch) for name, h in plugins])
         for around in reversed([h.around for h in hooks]):
@@ -169,7 +174,7 @@ class Pipeline:
                 credentials.append(credential)
         body = None
         if head.route.credential_in_body:
-            body = await read_body(head, receive)
+            body = await read_body(head, receive, head.route.limit)
             for authenticate_body in self._body_authenticators:
                 credential = authenticate_body(head, body)
                 if credential is not None:
@@ -194,12 +199,18 @@ class Pipeline:
     async def _parse(
         self, authenticated: Authenticated, body: bytes | None, receive: Receive, progress: Progress
     ) -> Read:
-        head = authenticated.received.head
-        if body is None:
-            body = await read_body(head, receive)
+        head, stream = authenticated.received.head, None
+        take_in = self._intake.get(head.route.kind)
+        intake = Intake(head.route.limit) if take_in is None else take_in(head, authenticated.principal)
+        if intake.streams:
+            body, stream = b"", ArrivingBody(head, receive, intake.limit, self._digest_key)
+        elif body is None:
+            body = await read_body(head, receive, intake.limit)
             authenticated = self._look_again(authenticated)
             progress.principal = authenticated.principal
         action, message = self._read[head.route.kind](head, authenticated.principal, body)
+        if stream is not None:
+            message = replace(message, stream=stream)
         progress.action, progress.message = action, message
         return Read(authenticated, action, message)
 
@@ -337,9 +348,11 @@ class Pipeline:
 
         Whoever waited is looked at anew: agent and policies may be others by now.
         """
-        read, asked = inspected.authorized.read, inspected.decision
+        asked = inspected.decision
         if isinstance(asked, Allow):
             return Approved(inspected, asked)
+        inspected = await _gather(inspected)
+        read = inspected.authorized.read
         head, principal, action = read.authenticated.received.head, read.authenticated.principal, read.action
         raw = read.message.raw
         approval = await self._services.approvals.wait(Wanted(head, principal, action, inspected.message, raw, asked))
@@ -417,7 +430,10 @@ class Pipeline:
         if client_id:
             said["client_id"] = client_id[0][:128].decode("latin-1")
         if message is not None:
-            said["bytes"] = len(message.raw)
+            if message.stream is None:
+                said["bytes"] = len(message.raw)
+            elif message.stream.length is not None:
+                said["bytes"] = message.stream.length
             if message.raw:
                 said["digest"] = self._services.digest(message.raw)
             said.update(message.details)
@@ -428,7 +444,8 @@ class Pipeline:
     async def _carry_out(self, recorded: Recorded, timings: Timings, receive: Receive, send: Send) -> None:
         """Dispatch and answer. Whatever happens from here on, the exchange gets exactly one outcome."""
         answer = Answer(self, recorded, timings, self._digest_key, send)
-        watch = Interruption(receive) if recorded.head.route.streams else None
+        body = recorded.message.stream
+        watch = Interruption(receive, body) if recorded.head.route.streams or body is not None else None
         if watch is not None:
             self._open.add(recorded, answer, watch)
         try:
@@ -462,7 +479,7 @@ class Pipeline:
     def watch(self, recorded: Recorded) -> Watching | None:
         """What the inspectors' watches make of the reply; None where there are none."""
         layout, watches = recorded.message.layout, recorded.inspected.watches
-        return Watching(layout, watches) if watches and layout is not None else None
+        return Watching(layout, watches) if watches and layout is not None and layout.sees_reply else None
 
     def annotate(self, recorded: Recorded, reply: Reply) -> RawHeaders:
         return [pair for annotate in self._annotators for pair in _raw(annotate(recorded, reply))]
@@ -541,7 +558,20 @@ def _verify_role(route: Route, principal: Principal) -> None:
         raise Denied("The role does not cover this route.", code="role_required")
 
 
+async def _gather(inspected: Inspected) -> Inspected:
+    """With its body in hand: a human approves all of it or nothing. Raises `BadRequest` (413) for one too large."""
+    if (stream := inspected.message.stream) is None:
+        return inspected
+    message = replace(inspected.message, raw=await stream.gather(MOST_GATHERED), stream=None)
+    authorized = inspected.authorized
+    return replace(
+        inspected, message=message, authorized=replace(authorized, read=replace(authorized.read, message=message))
+    )
+
+
 def _with_texts(message: Message, raw: bytes) -> Message:
+    if message.document is None:  # it is no JSON, and need not become any
+        return replace(message, raw=raw)
     try:
         return replace(message, raw=raw, document=parse(raw))
     except JsonError as error:  # two names may have become one

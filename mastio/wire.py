@@ -6,11 +6,13 @@ ASGI 3.0, HTTP connection scope. Nothing here knows what the bytes mean.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, MutableMapping
+import hashlib
+import hmac
+from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from typing import Any
 
 from mastio.errors import BadRequest, MastioError
-from mastio.exchange import RequestHead
+from mastio.exchange import RequestHead, Stream
 
 ASGIMessage = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[ASGIMessage]]
@@ -25,12 +27,9 @@ class ClientGone(Exception):
     """The client hung up before its body was complete. Nobody is left to answer."""
 
 
-async def read_body(head: RequestHead, receive: Receive) -> bytes:
+async def read_body(head: RequestHead, receive: Receive, limit: int) -> bytes:
     """The whole body. Raises `BadRequest` (413, 408) and `ClientGone`."""
-    limit = head.route.limit
-    declared = head.header(b"content-length")
-    if declared is not None and (not declared.isdigit() or int(declared) > limit):
-        raise _too_large(limit)
+    find_length(head, limit)
     message = await receive()
     if message["type"] == "http.disconnect":
         raise ClientGone
@@ -41,7 +40,7 @@ async def read_body(head: RequestHead, receive: Receive) -> bytes:
                 body = await _read_rest(body, limit, receive)
         except TimeoutError as error:
             raise BadRequest("The body took too long to arrive.", code="request_timeout") from error
-    if len(body) > limit:
+    elif len(body) > limit:
         raise _too_large(limit)
     return body
 
@@ -57,6 +56,8 @@ async def _read_rest(first: bytes, limit: int, receive: Receive) -> bytes:
         pieces.append(message.get("body", b""))
         size += len(pieces[-1])
         more = message.get("more_body", False)
+    if size > limit:
+        raise _too_large(limit)
     return b"".join(pieces)
 
 
@@ -64,30 +65,110 @@ def _too_large(limit: int) -> BadRequest:
     return BadRequest(f"The body is larger than {limit} bytes.", code="payload_too_large")
 
 
+def find_length(head: RequestHead, limit: int) -> int | None:
+    """How many bytes the body has, where its sender says so. Raises `BadRequest` (413)."""
+    declared = head.header(b"content-length")
+    if declared is None:
+        return None
+    if not declared.isdigit() or int(declared) > limit:
+        raise _too_large(limit)
+    return int(declared)
+
+
+def _ignore(*_: object) -> None:
+    """Nobody wants to know."""
+
+
+class ArrivingBody:
+    """`exchange.Stream`: a body that goes on as it arrives."""
+
+    def __init__(self, head: RequestHead, receive: Receive, limit: int, digest_key: bytes) -> None:
+        """Raises `BadRequest` (413) for one that says itself that it is too large."""
+        self.length = find_length(head, limit)
+        self.size = 0
+        self.is_over = False
+        self._cut: Callable[[MastioError | None], None] = _ignore
+        self._done: Callable[[], None] = _ignore
+        self._receive = receive
+        self._limit = limit
+        self._digest = hmac.new(digest_key, digestmod=hashlib.sha256)
+
+    def digest(self) -> str:
+        return self._digest.hexdigest()
+
+    def tell(self, cut: Callable[[MastioError | None], None], done: Callable[[], None]) -> None:
+        self._cut, self._done = cut, done
+
+    async def gather(self, limit: int) -> bytes:
+        if self.length is not None and self.length > limit:
+            raise _too_large(limit)
+        self.is_over = True
+        try:
+            async with asyncio.timeout(BODY_SECONDS):
+                return await _read_rest(b"", min(limit, self._limit), self._receive)
+        except TimeoutError as error:
+            raise BadRequest("The body took too long to arrive.", code="request_timeout") from error
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        try:
+            while not self.is_over:
+                message = await self._receive()
+                if message["type"] == "http.disconnect":
+                    await self._end(None)
+                piece: bytes = message.get("body", b"")
+                self.size += len(piece)
+                if self.size > self._limit:
+                    await self._end(_too_large(self._limit))
+                self._digest.update(piece)
+                self.is_over = not message.get("more_body", False)
+                if piece:
+                    yield piece
+        finally:
+            self._done()
+
+    async def _end(self, error: MastioError | None) -> None:
+        """The exchange is cancelled; no end of this body is ever seen, for that would make it a whole one."""
+        self.is_over = True
+        self._cut(error)
+        await asyncio.get_running_loop().create_future()
+
+
 class Interruption:
     """Cancels the current task when the client goes away, or when `cut` says that it may not go on, until `stop`.
 
-    The body must have been read.
+    As long as the body is arriving, its reader is who learns of that, and calls `begin` when it reads no more.
     """
 
-    def __init__(self, receive: Receive) -> None:
+    def __init__(self, receive: Receive, body: Stream | None = None) -> None:
         self.hung_up = False
         self.error: MastioError | None = None
         self._stopped = False
         self._exchange = asyncio.current_task()
-        self._waiting = asyncio.ensure_future(receive())
-        self._waiting.add_done_callback(self._notice)
+        self._receive = receive
+        self._waiting: asyncio.Future[None] | None = None
+        if body is None:
+            self.begin()
+        else:
+            body.tell(self.cut, self.begin)
 
-    def _notice(self, waiting: asyncio.Future[ASGIMessage]) -> None:
-        if not self._stopped and not waiting.cancelled() and self._exchange is not None:
-            self.hung_up = True
-            self._exchange.cancel()
+    def begin(self) -> None:
+        """Listen for the client's going away. What still comes of a body that nobody wants is thrown away."""
+        if self._waiting is None and not self._stopped:
+            self._waiting = asyncio.ensure_future(self._listen())
 
-    def cut(self, error: MastioError) -> None:
-        """End the exchange with `error`. Whoever catches the cancellation calls `resume` and then says so."""
+    async def _listen(self) -> None:
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+        self.cut(None)
+
+    def cut(self, error: MastioError | None) -> None:
+        """End the exchange with `error`; None: the client has gone. Whoever catches the cancellation calls `resume` and
+        then says so."""
         if not self._stopped and not self.hung_up and self._exchange is not None:
             self.error = error
-            self.stop()
+            self.hung_up = error is None
+            if error is not None:
+                self.stop()
             self._exchange.cancel()
 
     def resume(self) -> None:
@@ -97,7 +178,8 @@ class Interruption:
 
     def stop(self) -> None:
         self._stopped = True
-        self._waiting.cancel()
+        if self._waiting is not None:
+            self._waiting.cancel()
 
 
 async def send_start(send: Send, status: int, headers: RawHeaders) -> None:

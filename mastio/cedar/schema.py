@@ -67,6 +67,8 @@ CONTENT = "content"
 """The group of what is only known once the content was looked into."""
 
 FACTS: Mapping[str, Fact] = {
+    "request.method": Fact("String", "the HTTP method, of `egress.http`"),
+    "request.path": Fact("String", "the path behind the connection's base URL, of `egress.http`"),
     "request.stream": Fact("Bool", "whether the reply is asked for in pieces"),
     "request.bytes": Fact("Long", "the size of the body"),
     "request.messages": Fact("Long", "how many messages, turns or inputs it has"),

@@ -179,6 +179,8 @@ def _count(name: str) -> Read:
 
 
 READ: Mapping[str, Read] = {
+    "request.method": _attribute("request.method", ""),
+    "request.path": _attribute("request.path", ""),
     "request.stream": _attribute("request.stream", False),
     "request.bytes": _attribute("request.bytes", 0),
     "request.messages": _attribute("request.messages", 0),

@@ -31,6 +31,7 @@ from mastio.exchange import (
     Deny,
     Entry,
     Hold,
+    Intake,
     Message,
     NeedsApproval,
     Principal,
@@ -103,6 +104,7 @@ class World:
         self.entries: list[Any] = []
         self.services = SERVICES
         self.log_fails_at: str | None = None
+        self.arriving: list[dict[str, Any]] = []
         base = {
             "authenticate": lambda head: CERTIFICATE,
             "authorize": self.allow,
@@ -135,10 +137,11 @@ class World:
         pipeline = Pipeline([CHAT], [("test", self.hooks), *more], self.services, Telemetry(), 10)
         head = RequestHead("id", "POST", "/chat", b"", {}, list(headers), route, None, "127.0.0.1")
         pieces = [{"type": "http.request", "body": body, "more_body": False}]
+        pieces = self.arriving or pieces
 
         async def receive() -> Any:
             if pieces:
-                return pieces.pop()
+                return pieces.pop(0)
             await pending()
 
         async def send(message: Any) -> None:
@@ -718,6 +721,105 @@ async def test_a_window_that_is_blocked_ends_the_stream() -> None:
     assert b"bad" not in sent and b"DONE" not in sent
     assert ("outcome", "failed") in world.events
     assert world.entries[-1].response["findings"] == [{"label": "reply.seen", "confidence": 50, "times": 1}]
+
+
+class Sink:
+    """Dispatches by reading the body piece by piece, `most` of them."""
+
+    def __init__(self, world: World, most: int = 100) -> None:
+        self.world, self.most, self.got = world, most, list[bytes]()
+
+    async def dispatch(self, recorded: Recorded) -> Reply:
+        assert recorded.message.stream is not None and recorded.message.raw == b""
+        self.world.events.append("dispatch")
+        pieces = aiter(recorded.message.stream)
+        async for piece in pieces:
+            self.got.append(piece)
+            if len(self.got) == self.most:
+                await pieces.aclose()  # type: ignore[attr-defined]
+                break
+        return Reply(200, [], b"ok")
+
+
+def arriving(*pieces: bytes, ends: bool = True) -> list[dict[str, Any]]:
+    messages = [{"type": "http.request", "body": piece, "more_body": True} for piece in pieces]
+    if ends:
+        messages[-1]["more_body"] = False
+    else:
+        messages.append({"type": "http.disconnect"})
+    return messages
+
+
+def streaming(limit: int = 100, most: int = 100, **hooks: Any) -> tuple[World, Sink]:
+    world = World(intake={"llm.chat": lambda head, principal: Intake(limit, streams=True)}, **hooks)
+    sink = Sink(world, most)
+    world.hooks = replace(world.hooks, dispatch={"llm.chat": sink.dispatch})
+    return world, sink
+
+
+async def test_a_body_goes_on_as_it_arrives_once_its_intent_is_durable() -> None:
+    world, sink = streaming()
+    world.arriving = arriving(b"one", b"", b"two")
+    await world.run()
+    assert sink.got == [b"one", b"two"]
+    assert world.events == ["intent", "dispatch", ("outcome", "ok"), 200, b"ok"]
+    assert "bytes" not in world.entries[0].request
+    assert world.entries[1].request == {"bytes": 6, "digest": SERVICES.digest(b"onetwo")}
+    world.arriving = arriving(b"one")
+    await world.run(headers=[(b"content-length", b"3")])
+    assert world.entries[2].request["bytes"] == 3
+
+
+async def test_a_body_that_goes_on_is_bounded() -> None:
+    world, sink = streaming(limit=5)
+    await world.run(headers=[(b"content-length", b"6")])
+    assert (world.events[:2], world.code) == ([("event", "refused"), 413], "payload_too_large")
+    world, sink = streaming(limit=5)
+    world.arriving = arriving(b"one", b"two", b"three")
+    await world.run()
+    assert sink.got == [b"one"]
+    assert world.events[:4] == ["intent", "dispatch", ("outcome", "failed"), 413]
+    assert world.entries[1].outcome["code"] == "payload_too_large"
+
+
+async def test_a_body_whose_sender_goes_away_never_ends() -> None:
+    world, sink = streaming()
+    world.arriving = arriving(b"one", ends=False)
+    await world.run()
+    assert sink.got == [b"one"]
+    assert world.events == ["intent", "dispatch", ("outcome", "cancelled")]
+
+
+async def test_a_body_that_nobody_wants_any_more_is_thrown_away() -> None:
+    world, sink = streaming(most=1)
+    world.arriving = arriving(b"one", b"two", b"three", ends=False)
+
+    async def slow() -> AsyncIterator[Window]:
+        yield Window(b"a")
+        await pending()
+
+    async def dispatch(recorded: Recorded) -> Reply:
+        await sink.dispatch(recorded)
+        return Reply(200, SSE, slow())
+
+    world.hooks = replace(world.hooks, dispatch={"llm.chat": dispatch})
+    await world.run()
+    assert sink.got == [b"one"]
+    assert world.events == ["intent", "dispatch", 200, b"a", ("outcome", "cancelled")]
+
+
+async def test_what_a_human_approves_is_read_whole() -> None:
+    world = world_with(
+        humans := Humans(APPROVED), ASKED, intake={"llm.chat": lambda head, principal: Intake(100, streams=True)}
+    )
+    world.arriving = arriving(b"one", b"two")
+    await world.run()
+    assert humans.wanted[0].raw == b"onetwo"
+    assert world.events[:2] == ["intent", ("dispatch", b"onetwo")]
+    assert world.entries[0].request["digest"] == SERVICES.digest(b"onetwo")
+    world.arriving = arriving(b"x" * 60, b"x" * 60)
+    await world.run()
+    assert world.code == "payload_too_large"
 
 
 async def test_overload_sheds() -> None:
