@@ -208,8 +208,8 @@ async def open_app(data: Path, slot: int, config: Path | None = None) -> AsyncIt
 
 
 def secret_folders(data: Path) -> tuple[Path, ...]:
-    """Where `api_key_file` of a provider may lie: not beside the appliance's own keys."""
-    return (data / "secrets" / "providers", Path("/run/secrets"))
+    """Where the secret files of providers and connections may lie: not beside the appliance's own keys."""
+    return (data / "secrets" / "providers", data / "secrets" / "connections", Path("/run/secrets"))
 
 
 def node_name(data: Path) -> str:

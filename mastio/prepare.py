@@ -35,7 +35,10 @@ from mastio.store.hot import HotDirectory
 from mastio.store.keys import FileKeys
 from mastio.store.migrate import is_current, upgrade
 
-FOLDERS = {"db": 0o700, "ca": 0o700, "edge": 0o700, "secrets": 0o700, "run": 0o711, "logs": 0o700}
+FOLDERS = {
+    "db": 0o700, "ca": 0o700, "edge": 0o700, "run": 0o711, "logs": 0o700,
+    "secrets": 0o700, "secrets/providers": 0o700, "secrets/connections": 0o700,
+}  # fmt: skip
 MAX_SOCKET_PATH = 100
 """A unix socket's path has at most 107 bytes (sun_path)."""
 

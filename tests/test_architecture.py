@@ -38,7 +38,7 @@ PURE = [
     "plugins/mastio_policy/classes.py", "plugins/mastio_policy/deciding.py", "plugins/mastio_policy/facts.py",
     "plugins/mastio_policy/risks.py", "plugins/mastio_llm/telling.py", "plugins/mastio_llm/facts.py",
     "plugins/mastio_dpop/proof.py", "plugins/mastio_token/access.py", "plugins/mastio_policy/rules.py",
-    "mastio/provider_secrets.py", "plugins/mastio_llm/dialects/bedrock.py",
+    "mastio/connection_secrets.py", "mastio/provider_secrets.py", "plugins/mastio_llm/dialects/bedrock.py",
     "plugins/mastio_llm/breaker.py", "plugins/mastio_llm/passing.py", "plugins/mastio_llm/ways.py",
     "plugins/mastio_llm/counting.py", "plugins/mastio_llm/prices.py",
     "plugins/mastio_detectors/engine.py", "plugins/mastio_detectors/scoring.py", "plugins/mastio_detectors/lexicon.py",

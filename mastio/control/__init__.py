@@ -23,6 +23,7 @@ from mastio.control.agents import AgentsRouter
 from mastio.control.api_keys import ApiKeysRouter
 from mastio.control.bodies import refuse_body, refuse_route, route_taking
 from mastio.control.budgets import BudgetsRouter
+from mastio.control.connections import ConnectionsRouter
 from mastio.control.context import Context, Verifiers
 from mastio.control.discovery import DiscoveryRouter
 from mastio.control.endpoints import Endpoint, Endpoints
@@ -113,6 +114,7 @@ def _endpoints(context: Context, app: FastAPI) -> Endpoints:
         ApiKeysRouter(context),
         AdminsRouter(context),
         ProvidersRouter(context),
+        ConnectionsRouter(context),
         PoliciesRouter(context),
         BudgetsRouter(context),
         RedactionRouter(context),

@@ -60,6 +60,9 @@ ROUTES: tuple[Route, ...] = (
     Route("/v1/admin/holds/{id}/approve", ("POST",), ADMIN, "admin.holds", "Approve and carry out"),
     Route("/v1/admin/holds/{id}/reject", ("POST",), ADMIN, "admin.holds", "Reject"),
     *_collection("/v1/admin/providers", "/v1/admin/providers/{name}", ADMIN, "admin.providers", "providers", 64 * 1024),
+    *_collection(
+        "/v1/admin/connections", "/v1/admin/connections/{name}", ADMIN, "admin.connections", "connections", 128 * 1024
+    ),
     *_collection("/v1/admin/policies", "/v1/admin/policies/{name}", ADMIN, "admin.policies", "policies", 128 * 1024),
     *_collection("/v1/admin/budgets", "/v1/admin/budgets/{name}", ADMIN, "admin.budgets", "budgets", 16 * 1024),
     *_collection(

@@ -102,7 +102,7 @@ class ConnectionCredential:
     """
 
     kind: CredentialKind
-    secret: str | None = None
+    secret: str | None = field(default=None, repr=False)
     options: Mapping[str, str] = field(default_factory=dict)
     secret_file: str | None = None
 
@@ -335,6 +335,10 @@ class Directory(Protocol):
 
     @property
     def providers(self) -> Mapping[str, ProviderRow]:
+        """By name."""
+
+    @property
+    def connections(self) -> Mapping[str, ConnectionRow]:
         """By name."""
 
     @property

@@ -8,6 +8,7 @@
     store.api_keys      create list get revoke mark_used
     store.signing_keys  list ensure rotate
     store.providers     create list get replace change delete
+    store.connections   create list get replace change delete
     store.policies      create list get replace change delete
     store.budgets       create list get replace change delete
     store.redaction     create list get replace change delete
@@ -30,9 +31,10 @@ from mastio.store import tables
 from mastio.store.admins import TOKEN_PREFIX, AdminStore, new_admin_token
 from mastio.store.agents import AgentStore
 from mastio.store.api_keys import ApiKeyStore
-from mastio.store.base import BudgetRow, PolicyRow, ProviderRow, RedactionRow
+from mastio.store.base import BudgetRow, ConnectionRow, PolicyRow, ProviderRow, RedactionRow
 from mastio.store.changes import Change
 from mastio.store.collection import Collection
+from mastio.store.connections import ConnectionCodec
 from mastio.store.engine import Database
 from mastio.store.enrollments import EnrollmentStore
 from mastio.store.holds import HoldStore
@@ -65,6 +67,7 @@ class ControlStore:
         change = Change(database, refresh)
         sealer = Sealer(keys)
         codec = ProviderCodec(sealer, secret_folders)
+        connections = ConnectionCodec(sealer, secret_folders)
         self.secret_folders = secret_folders
         self.agents = AgentStore(database, change)
         self.enrollments = EnrollmentStore(database, change)
@@ -75,6 +78,9 @@ class ControlStore:
         self.signing_keys = SigningKeyStore(database, change, sealer)
         self.providers: Collection[ProviderRow] = Collection(
             database, change, tables.providers, "provider", codec.encode, codec.decode
+        )
+        self.connections: Collection[ConnectionRow] = Collection(
+            database, change, tables.connections, "connection", connections.encode, connections.decode
         )
         self.policies: Collection[PolicyRow] = Collection(
             database, change, tables.policies, "policy", encode_policy, decode_policy

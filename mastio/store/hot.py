@@ -3,6 +3,9 @@
 A task looks at the one row of `revision` every quarter of a second and loads what it says has changed: of the agents
 only the rows whose version is new, of the other, small sections all. When the database does not answer, the last
 copy goes on being served, `healthy` says so, and the next look that succeeds brings everything up to date.
+
+Each look is also at the files that secrets of providers and connections were read from: one that was written anew is
+read again, though the database says that nothing has changed.
 """
 
 from __future__ import annotations
@@ -22,10 +25,22 @@ from sqlalchemy.exc import ProgrammingError
 from mastio.errors import ConfigurationError
 from mastio.services import Keys
 from mastio.store import tables
-from mastio.store.base import Admin, Agent, ApiKey, BudgetRow, PolicyRow, ProviderRow, RedactionRow, SigningKey
+from mastio.store.base import (
+    Admin,
+    Agent,
+    ApiKey,
+    BudgetRow,
+    ConnectionRow,
+    PolicyRow,
+    ProviderRow,
+    RedactionRow,
+    SigningKey,
+)
+from mastio.store.connections import ConnectionCodec
 from mastio.store.engine import Database
 from mastio.store.rows import (
     ProviderCodec,
+    Written,
     decode_admin,
     decode_agent,
     decode_api_key,
@@ -33,6 +48,7 @@ from mastio.store.rows import (
     decode_policy,
     decode_redaction,
     decode_signing_key,
+    look_at_file,
 )
 from mastio.store.sealed import Sealer
 
@@ -56,12 +72,16 @@ class HotDirectory:
     ) -> None:
         self._database = database
         self._sealer = Sealer(keys)
-        self._codec = ProviderCodec(self._sealer, secret_folders)
+        self._codecs = Codecs(
+            self._sealer, ProviderCodec(self._sealer, secret_folders), ConnectionCodec(self._sealer, secret_folders)
+        )
         self._interval = interval
         self._seen: Row[Any] | None = None
+        self._files: dict[str, SecretFiles] = {}
         self._agents: dict[str, Agent] = {}
         self._admins: dict[str, Admin] = {}
         self._providers: dict[str, ProviderRow] = {}
+        self._connections: dict[str, ConnectionRow] = {}
         self._policies: dict[str, PolicyRow] = {}
         self._budgets: dict[str, BudgetRow] = {}
         self._redaction: dict[str, RedactionRow] = {}
@@ -125,6 +145,10 @@ class HotDirectory:
         return self._providers
 
     @property
+    def connections(self) -> Mapping[str, ConnectionRow]:
+        return self._connections
+
+    @property
     def policies(self) -> Mapping[str, PolicyRow]:
         return self._policies
 
@@ -176,9 +200,10 @@ class HotDirectory:
         async with self._looking:
             self._next = None
             seen, succeeded = self._seen, False
+            rewritten = frozenset(section for section, files in self._files.items() if files != look_again(files))
             try:
                 found = await self._database.read(
-                    lambda connection: load_changes(connection, self._codec, self._sealer, seen)
+                    lambda connection: load_changes(connection, self._codecs, seen, rewritten)
                 )
                 self._refreshed_at, succeeded = monotonic(), True
             finally:
@@ -188,6 +213,7 @@ class HotDirectory:
 
     def _apply(self, found: Changes) -> None:
         self._seen = found.row
+        self._files |= found.files
         if found.fresh:
             self._agents, self._api_keys = {}, {}
         self._agents.update(found.agents)
@@ -200,6 +226,8 @@ class HotDirectory:
             self._admins = found.admins
         if found.providers is not None:
             self._providers = found.providers
+        if found.connections is not None:
+            self._connections = found.connections
         if found.policies is not None:
             self._policies = found.policies
         if found.budgets is not None:
@@ -215,9 +243,25 @@ class HotDirectory:
                 loop.call_soon(callback)  # before whoever waits for this look goes on; a broken one stops no other
 
 
+SecretFiles = dict[str, Written]
+"""Files that secrets were read from, each as it was when it was looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Codecs:
+    """What opens sealed secrets, and the rows with secrets."""
+
+    sealer: Sealer
+    providers: ProviderCodec
+    connections: ConnectionCodec
+
+
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What is new at the revision in `row`. A section that is None has not changed; `fresh`: rows are all there are."""
+    """What is new at the revision in `row`. A section that is None has not changed; `fresh`: rows are all there are.
+
+    `files` are those that secrets of a section were read from, as they were before they were read.
+    """
 
     row: Row[Any]
     fresh: bool
@@ -225,16 +269,19 @@ class Changes:
     api_keys: list[ApiKey]
     admins: dict[str, Admin] | None
     providers: dict[str, ProviderRow] | None
+    connections: dict[str, ConnectionRow] | None
     policies: dict[str, PolicyRow] | None
     budgets: dict[str, BudgetRow] | None
     redaction: dict[str, RedactionRow] | None
     signing_keys: tuple[SigningKey, ...] | None
+    files: dict[str, SecretFiles]
 
     @property
     def is_visible(self) -> bool:
         """Whether anything changed that is kept here: enrolment requests, for one, are not."""
         sections = (
-            self.admins, self.providers, self.policies, self.budgets, self.redaction, self.signing_keys,
+            self.admins, self.providers, self.connections, self.policies, self.budgets, self.redaction,
+            self.signing_keys,
         )  # fmt: skip
         return self.fresh or bool(self.agents or self.api_keys) or any(section is not None for section in sections)
 
@@ -246,16 +293,22 @@ _SINCE = {
 """The sections that may be long: of these only the rows that are new are read."""
 
 
-def load_changes(connection: Connection, codec: ProviderCodec, sealer: Sealer, seen: Row[Any] | None) -> Changes | None:
-    """What changed since the revision `seen`; None when nothing did."""
+def look_again(files: SecretFiles) -> SecretFiles:
+    return {path: look_at_file(path) for path in files}
+
+
+def load_changes(
+    connection: Connection, codecs: Codecs, seen: Row[Any] | None, rewritten: frozenset[str] = frozenset()
+) -> Changes | None:
+    """What changed since the revision `seen`; None when nothing did. `rewritten` are sections to be read anyway."""
     row = connection.execute(_REVISION).one()
-    if seen is not None and row.value == seen.value:
+    if seen is not None and row.value == seen.value and not rewritten:
         return None
     if seen is not None and row.value < seen.value:
         seen = None  # an older database was put in place
 
     def changed(section: str) -> list[Row[Any]] | None:
-        if seen is not None and row._mapping[section] == seen._mapping[section]:
+        if seen is not None and row._mapping[section] == seen._mapping[section] and section not in rewritten:
             return None
         return list(connection.execute(select(tables.metadata.tables[section])).all())
 
@@ -268,17 +321,25 @@ def load_changes(connection: Connection, codec: ProviderCodec, sealer: Sealer, s
     agents, api_keys = added("agents"), added("api_keys")
     admins, providers, policies = changed("admins"), changed("providers"), changed("policies")
     budgets, redaction, signing_keys = changed("budgets"), changed("redaction"), changed("signing_keys")
+    connections = changed("connections")
+    files = {}
+    if providers is not None:
+        files["providers"] = look_again({it.api_key_file: None for it in providers if it.api_key_file is not None})
+    if connections is not None:
+        files["connections"] = look_again({it.secret_file: None for it in connections if it.secret_file is not None})
     return Changes(
         row,
         seen is None,
         {agent.name: decode_agent(agent) for agent in agents},
         [decode_api_key(key) for key in api_keys],
         None if admins is None else {admin.token_hash: decode_admin(admin) for admin in admins},
-        None if providers is None else {provider.name: codec.decode(provider) for provider in providers},
+        None if providers is None else {it.name: codecs.providers.decode(it) for it in providers},
+        None if connections is None else {it.name: codecs.connections.decode(it) for it in connections},
         None if policies is None else {policy.name: decode_policy(policy) for policy in policies},
         None if budgets is None else {budget.name: decode_budget(budget) for budget in budgets},
         None if redaction is None else {policy.name: decode_redaction(policy) for policy in redaction},
-        None if signing_keys is None else _decode_signing_keys(signing_keys, sealer),
+        None if signing_keys is None else _decode_signing_keys(signing_keys, codecs.sealer),
+        files,
     )
 
 

@@ -31,7 +31,7 @@ log = logging.getLogger("mastio.store")
 
 MAX_SECRET = 16 * 1024
 OWN_FILES = frozenset({"admin-token", *(f"{purpose}.key" for purpose in PURPOSES)})
-"""The appliance's own secrets: never a provider's, wherever they lie."""
+"""The appliance's own secrets: never a provider's or a connection's, wherever they lie."""
 
 
 def decode_agent(row: Row[Any]) -> Agent:
@@ -236,6 +236,19 @@ class ProviderCodec:
 
 class SecretFileError(ValueError):
     """A secret file may not be, or cannot be, read. The text names neither path nor content."""
+
+
+Written = tuple[int, int, int] | None
+"""Which file is at a path and when it was written; None: it cannot be found."""
+
+
+def look_at_file(path: str) -> Written:
+    """Another value when the file was written again, or another one was put in its place."""
+    try:
+        found = Path(path).stat()
+    except (OSError, ValueError):
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def read_secret_file(path: str, folders: tuple[Path, ...]) -> str:

@@ -27,7 +27,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.engine import Dialect
 
-SCHEMA = "0005"
+SCHEMA = "0006"
 """The migration that makes these tables; what a serving process expects to find in `alembic_version`."""
 
 metadata = MetaData(
@@ -71,6 +71,7 @@ revision = Table(
     Column("signing_keys", BigInteger, nullable=False),
     Column("budgets", BigInteger, nullable=False),
     Column("redaction", BigInteger, nullable=False),
+    Column("connections", BigInteger, nullable=False),
 )
 
 agents = Table(
@@ -179,6 +180,16 @@ providers = Table(
     Column("allow_addresses", Document, nullable=False),
     Column("weight", Integer, nullable=False),
     Column("timeouts", Document, nullable=False),
+    _version(),
+)
+
+connections = Table(
+    "connections",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("document", Text, nullable=False),  # everything but the secret, as JSON: the hot copy reads whole rows
+    Column("secret", Text),  # sealed
+    Column("secret_file", Text),
     _version(),
 )
 
