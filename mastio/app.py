@@ -39,7 +39,7 @@ from mastio.settings import Settings, read_settings
 from mastio.store.control import ControlStore
 from mastio.store.engine import Database
 from mastio.store.hot import HotDirectory
-from mastio.store.keys import FileKeys
+from mastio.store.key_sources import open_keys
 from mastio.store.leases import LeaseStore
 from mastio.store.once import Once
 from mastio.target import parse_base_url
@@ -136,7 +136,7 @@ async def open_app(data: Path, slot: int, config: Path | None = None) -> AsyncIt
     refuse(problems)
     settings = plan.settings
     url = settings.database_url(data)
-    keys = FileKeys(data)
+    keys = open_keys(data, settings.secrets)
     authority = Authority.load(data, settings.server.trust_domain, time.time())
     following = FollowedAuthority(authority, time.time)
     database = Database(url)

@@ -32,6 +32,7 @@ from mastio.store.base import ProviderRow
 from mastio.store.control import ControlStore, bootstrap
 from mastio.store.engine import Database
 from mastio.store.hot import HotDirectory
+from mastio.store.key_sources import open_keys
 from mastio.store.keys import FileKeys
 from mastio.store.migrate import is_current, upgrade
 
@@ -52,7 +53,7 @@ def prepare(data: Path, config: Path | None) -> dict[str, Any]:
         raise ConfigurationError("The path of the data folder is too long for a socket.", "Choose a shorter one.")
     for name, mode in FOLDERS.items():
         (data / name).mkdir(mode=mode, parents=True, exist_ok=True)
-    keys = FileKeys(data)
+    keys = open_keys(data, settings.secrets)
     keys.ensure()
     _ensure_node(data)
     authority = Authority.ensure(data, settings.server.trust_domain, time.time())

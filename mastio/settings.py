@@ -13,9 +13,9 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from mastio.errors import ConfigurationError
 from mastio.target import TargetError, parse_base_url
@@ -98,6 +98,30 @@ class Admin(Section):
     four_eyes_seconds: int = Field(default=3600, ge=1, le=7 * 86_400)
 
 
+class Secrets(Section):
+    """Where the key comes from that seals secrets in the database: those of providers and connections, and the signing
+    keys. Without either setting it is made in the data folder, `secrets/store-secrets.key`. `key_file` is the absolute
+    path of a file with 64 hex digits. `key_command` is a program, by its absolute path, and its arguments; it is run
+    without a shell and has ten seconds to print them.
+    """
+
+    key_file: str = Field(default="", pattern=r"^(|/.+)$")
+    key_command: tuple[str, ...] = ()
+
+    @field_validator("key_command")
+    @classmethod
+    def _is_runnable(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        if value and not value[0].startswith("/"):
+            raise ValueError("the first of the list must be the absolute path of a program")
+        return value
+
+    @model_validator(mode="after")
+    def _one_source(self) -> Self:
+        if self.key_file and self.key_command:
+            raise ValueError("give key_file or key_command, not both")
+        return self
+
+
 class Plugins(Section):
     """`active`: the plugins in force, in the order in which their hooks are called."""
 
@@ -105,7 +129,8 @@ class Plugins(Section):
 
 
 CORE_SECTIONS: Mapping[str, type[Section]] = {
-    "server": Server, "database": Database, "edge": Edge, "pki": Pki, "admin": Admin, "plugins": Plugins,
+    "server": Server, "database": Database, "edge": Edge, "pki": Pki, "admin": Admin, "secrets": Secrets,
+    "plugins": Plugins,
 }  # fmt: skip
 
 
@@ -118,6 +143,7 @@ class Settings:
     edge: Edge
     pki: Pki
     admin: Admin
+    secrets: Secrets
     plugins: Plugins
     sections: Mapping[str, Mapping[str, Any]]
 

@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from mastio.app import Plan, read_plan
+from mastio.errors import ConfigurationError
 from mastio.plugins import sections_of
-from mastio.settings import CORE_SECTIONS
+from mastio.settings import CORE_SECTIONS, Secrets
+from mastio.store.key_sources import open_keys
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -21,7 +23,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    plan, problems = read_plan(args.data.resolve(), args.config)
+    data = args.data.resolve()
+    plan, problems = read_plan(data, args.config)
+    problems += find_key_problems(data, plan.settings.secrets)
     found = describe(plan, problems)
     print(json.dumps(found, indent=2) if args.json else _as_text(found))
     for problem in problems:
@@ -43,6 +47,17 @@ def describe(plan: Plan, problems: list[str]) -> dict[str, Any]:
         ],
         "problems": problems,
     }
+
+
+def find_key_problems(data: Path, settings: Secrets) -> list[str]:
+    """Whether the key can be had from where the settings say. One in the data folder may not have been made yet."""
+    if not settings.key_file and not settings.key_command:
+        return []
+    try:
+        open_keys(data, settings).key("store-secrets")
+    except ConfigurationError as error:
+        return [f"secrets: {error.message} {error.hint}"]
+    return []
 
 
 def _as_text(found: dict[str, Any]) -> str:

@@ -9,7 +9,7 @@ from mastio.app import read_plan
 from mastio.edge import render
 from mastio.plugins import refuse
 from mastio.prepare import nginx_version
-from mastio.store.keys import FileKeys
+from mastio.store.key_sources import open_keys
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -21,7 +21,7 @@ def run(args: argparse.Namespace) -> int:
     data = args.data.resolve()
     plan, problems = read_plan(data, args.config)
     refuse(problems)
-    secret = FileKeys(data).key("edge").hex().encode("ascii")
+    secret = open_keys(data, plan.settings.secrets).key("edge").hex().encode("ascii")
     render(plan.settings, plan.routes, data, secret, plan.settings.edge.nginx or nginx_version())
     print(data / "edge" / "nginx.conf")
     return 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from mastio.errors import ConfigurationError
@@ -22,11 +23,20 @@ PURPOSES = (
 
 
 class FileKeys:
-    """Implements `services.Keys`. Keys are read once and then kept in memory."""
+    """Implements `services.Keys`. Keys are read once and then kept in memory.
 
-    def __init__(self, data: Path, purposes: tuple[str, ...] = PURPOSES) -> None:
+    `elsewhere` says by purpose where a key comes from that has no file here; it raises `ConfigurationError`.
+    """
+
+    def __init__(
+        self,
+        data: Path,
+        purposes: tuple[str, ...] = PURPOSES,
+        elsewhere: Mapping[str, Callable[[], bytes]] | None = None,
+    ) -> None:
         self._folder = data / "secrets"
         self._purposes = frozenset(purposes)
+        self._elsewhere = elsewhere or {}
         self._read: dict[str, bytes] = {}
 
     def ensure(self) -> None:
@@ -36,7 +46,7 @@ class FileKeys:
         """
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            for purpose in sorted(self._purposes):
+            for purpose in sorted(self._purposes - self._elsewhere.keys()):
                 if not self._path(purpose).exists():
                     create_private(self._path(purpose), secrets.token_hex(32).encode("ascii"))
         except OSError as error:
@@ -46,7 +56,8 @@ class FileKeys:
         """32 random bytes. Raises `ConfigurationError` when the file is missing or not such a key."""
         key = self._read.get(purpose)
         if key is None:
-            key = self._read[purpose] = self._load(purpose)
+            elsewhere = self._elsewhere.get(purpose)
+            key = self._read[purpose] = self._load(purpose) if elsewhere is None else elsewhere()
         return key
 
     def _load(self, purpose: str) -> bytes:

@@ -6,6 +6,7 @@ import secrets
 
 from sqlalchemy import Connection, delete, insert, select, update
 
+from mastio.errors import ConfigurationError
 from mastio.rotation import in_force
 from mastio.store.base import SigningKey
 from mastio.store.changes import Change
@@ -31,10 +32,18 @@ class SigningKeyStore:
         return await self._database.read(lambda connection: self._list(connection, purpose))
 
     async def ensure(self, purpose: str, now: float) -> None:
-        """Make the first generation, in force at once, unless there is one. Of several calls at once, one does."""
+        """Make the first generation, in force at once, unless there is one. Of several calls at once, one does.
+
+        Raises `ConfigurationError` when there are some and none opens: another first one would be a second identity.
+        """
 
         def work(connection: Connection, version: int) -> None:
             if not self._list(connection, purpose):
+                if connection.execute(select(signing_keys.c.id).where(signing_keys.c.purpose == purpose)).first():
+                    raise ConfigurationError(
+                        "What is sealed in the database does not open with this key.",
+                        "Give the key that it was sealed with: see secrets.key_file and secrets.key_command.",
+                    )
                 self._add(connection, version, _new(purpose, now, now))
 
         if not await self.list(purpose):
