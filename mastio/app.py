@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from cryptography import x509
+from sqlalchemy import make_url
 
 from mastio import control
 from mastio.approvals import StoredApprovals
@@ -33,6 +34,7 @@ from mastio.pki.authority import DAY, Authority
 from mastio.pki.following import FollowedAuthority
 from mastio.plugins import Active, find_plugins, open_plugins, refuse, routes_of
 from mastio.problem import render
+from mastio.resolver import Resolver
 from mastio.routes import CORE, RouteTable
 from mastio.services import Services, Worker
 from mastio.settings import Settings, read_settings
@@ -45,12 +47,16 @@ from mastio.store.once import Once
 from mastio.target import parse_base_url
 from mastio.telemetry import Telemetry
 from mastio.upstream import Pools
+from mastio.upstream_connector import Own
 from mastio.whoami import KIND as SELF
 from mastio.whoami import Whoami, read_self
 from mastio.wire import Receive, Send, send_response
 
 MAX_HEADERS = 107
 """A hundred of the caller's, and those that the edge adds."""
+
+POSTGRESQL = 5432
+"""The port where the URL of a database has none."""
 
 CORE_ROUTES: tuple[Route, ...] = (*CORE, *CONTROL_ROUTES)
 
@@ -142,7 +148,8 @@ async def open_app(data: Path, slot: int, config: Path | None = None) -> AsyncIt
     database = Database(url)
     directory = HotDirectory(database, keys, secret_folders=secret_folders(data))
     store = ControlStore(database, keys, refresh=directory.refresh, secret_folders=secret_folders(data))
-    pools = Pools()
+    upstream = settings.upstream
+    pools = Pools(own(settings, url), Resolver(upstream.resolvers, upstream.resolve_seconds))
     worker = Worker(node_name(data), slot, secrets.token_hex(8))
     await directory.start()
     following.start()
@@ -205,6 +212,20 @@ async def open_app(data: Path, slot: int, config: Path | None = None) -> AsyncIt
         await following.close()
         await directory.close()
         await database.close()
+
+
+def own(settings: Settings, database_url: str) -> Own:
+    """Where the appliance itself listens, its workers and its database included, which no upstream may be."""
+    public = parse_base_url(settings.server.public_url)
+    ports = {settings.edge.port, public.port}
+    for listen in (settings.server.listen, settings.edge.app):
+        first = listen.rpartition(":")[2]
+        if first.isdecimal():
+            ports.update(range(int(first), int(first) + settings.server.workers))
+    database = make_url(database_url)
+    if not database_url.startswith("sqlite"):
+        ports.add(database.port or POSTGRESQL)
+    return Own(frozenset(ports), frozenset({(public.host, public.port)}))
 
 
 def secret_folders(data: Path) -> tuple[Path, ...]:

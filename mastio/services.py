@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mappin
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
+from socket import SocketKind, socket
 from ssl import SSLContext
 from typing import Protocol
 
@@ -121,7 +122,11 @@ class Upstream(Protocol):
         """One request; `path` is appended to the base URL. Leaving the context early cancels it upstream.
 
         A `body` that comes in pieces is asked for the next one when the upstream has taken the last; it is sent in
-        chunks unless `headers` have its length.
+        chunks unless `headers` have its length, which it must then have. An upstream that answers anything but 2xx gets
+        no more of it; while it answers 2xx, the body goes on. It is closed when the context is left. What it raises is
+        raised here.
+
+        Never sent twice, but for GET, HEAD and OPTIONS on a kept connection that turns out to have been closed.
 
         Raises `DispatchError` (unreachable, forbidden address, broken) or `UpstreamTimeout`.
         """
@@ -139,11 +144,18 @@ class Upstreams(Protocol):
         allow_addresses: tuple[str, ...],
         timeouts: Mapping[str, float],
         tls: SSLContext | None = None,
+        pin: str | None = None,
     ) -> Upstream:
         """A pool for this base URL. `timeouts` in seconds: `connect`, `read` (between two pieces), `total`.
 
-        `tls`: whom to trust instead of the system's authorities. Raises `TargetError` for a URL or network that is not
-        acceptable.
+        `tls`: whom to trust instead of the system's authorities, made with `pin` if there is one. `pin`: SHA-256 (hex)
+        of the one certificate that is accepted. Raises `TargetError` for a URL or network that is not acceptable.
+        """
+
+    async def connect(self, host: str, port: int, kind: SocketKind, allow_addresses: tuple[str, ...]) -> socket:
+        """For what speaks another protocol than HTTP: a connected stream or datagram socket, not blocking.
+
+        Raises `OSError`, also for an address that is not allowed, and `TargetError` for a network that is none.
         """
 
 

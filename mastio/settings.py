@@ -18,7 +18,7 @@ from typing import Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from mastio.errors import ConfigurationError
-from mastio.target import TargetError, parse_base_url
+from mastio.target import TargetError, parse_base_url, verify_resolver
 
 DEFAULT_PLUGINS = (
     "mtls", "dpop", "token", "apikey", "policy", "limits", "detectors", "redaction", "audit", "llm", "cache",
@@ -81,6 +81,22 @@ class Edge(Section):
     nginx: str = Field(default="", pattern=r"^(|[0-9]+\.[0-9]+(\.[0-9]+)?)$")
 
 
+class Upstream(Section):
+    """The ways out. `resolvers` are asked for names instead of the system's: addresses, with `:PORT` where it is not
+    53; an IPv6 address with a port in brackets. `resolve_seconds`: how long they may take.
+    """
+
+    resolvers: tuple[str, ...] = ()
+    resolve_seconds: float = Field(default=5, gt=0, le=60)
+
+    @field_validator("resolvers")
+    @classmethod
+    def _are_resolvers(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for text in value:
+            verify_resolver(text)
+        return value
+
+
 class Pki(Section):
     """Lives of what the authority signs, and how long an enrolment request waits."""
 
@@ -129,8 +145,8 @@ class Plugins(Section):
 
 
 CORE_SECTIONS: Mapping[str, type[Section]] = {
-    "server": Server, "database": Database, "edge": Edge, "pki": Pki, "admin": Admin, "secrets": Secrets,
-    "plugins": Plugins,
+    "server": Server, "database": Database, "edge": Edge, "upstream": Upstream, "pki": Pki, "admin": Admin,
+    "secrets": Secrets, "plugins": Plugins,
 }  # fmt: skip
 
 
@@ -141,6 +157,7 @@ class Settings:
     server: Server
     database: Database
     edge: Edge
+    upstream: Upstream
     pki: Pki
     admin: Admin
     secrets: Secrets

@@ -1,34 +1,38 @@
 """The only way out of the appliance: pools of connections to described base URLs.
 
-Names are resolved here, every answer is judged (`mastio.target`), and the connection goes to a judged address with
-the name kept for SNI and Host. No redirect is followed, no proxy taken from the environment, nothing decompressed.
-Leaving a request early closes its connection at once, so that the upstream stops working for a caller who has gone.
+| file | decides |
+|---|---|
+| `target.py` | which URLs and addresses may be connected to. Pure |
+| `resolver.py` | what the addresses of a name are |
+| `upstream_connector.py` | that no connection is made but to an address that was judged |
+| `upstream_tls.py` | whom to trust, and who we are |
+| `upstream_upload.py` | how a body is sent |
+
+No redirect is followed, no proxy taken from the environment, nothing decompressed. Leaving a request early closes its
+connection at once, so that the upstream stops working for a caller who has gone. A request is sent once; only one that
+changes nothing (RFC 9110 §9.2.1) is sent again, once, when a kept connection turns out to have been closed.
 """
 
 from __future__ import annotations
 
 import asyncio
+import re
 import socket
 import ssl
 from collections.abc import AsyncIterator, Mapping
-from ipaddress import ip_address
 from types import TracebackType
 from weakref import WeakSet
 
 import aiohttp
-from aiohttp.abc import AbstractResolver, ResolveResult
-from aiohttp.connector import Connection
-from aiohttp.tracing import Trace
 from yarl import URL
 
 from mastio.errors import DispatchError, UpstreamTimeout
-from mastio.target import Address, Network, Target, TargetError, parse_base_url, parse_networks, verify_addresses
+from mastio.resolver import Resolver
+from mastio.target import Target, parse_base_url, parse_networks
+from mastio.upstream_connector import ATTEMPT, Attempt, CleanConnector, ForbiddenAddress, Judge, Own, Untrusted, connect
+from mastio.upstream_tls import make_context, parse_pin
+from mastio.upstream_upload import PIECE, Upload, close_pieces, cut
 
-RESOLVE_EVERY = 30
-"""Seconds after which a name is resolved and judged again."""
-
-RESOLVE_WITHIN = 5.0
-KEEP_ALIVE = 60.0
 MAX_URLS = 1024
 """Parsed URLs that one pool keeps."""
 
@@ -36,73 +40,23 @@ Body = bytes | AsyncIterator[bytes]
 
 DEFAULT_TIMEOUTS: Mapping[str, float] = {"connect": 10.0, "read": 300.0, "total": 900.0}
 
+SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+_METHOD = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+_PATH = re.compile(r"([/?][!\x22$-\[\]-~]*)?")
+"""What may follow a base URL: nothing that ends the request line or turns the host into something else."""
 
-class ForbiddenAddress(OSError):
-    """A name leads to an address that is neither public nor allowed."""
-
-
-class JudgingResolver(AbstractResolver):
-    """Resolves by the system, within a time limit, and judges all answers before any is used."""
-
-    def __init__(self, allowed: tuple[Network, ...]) -> None:
-        self._allowed = allowed
-
-    async def resolve(
-        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
-    ) -> list[ResolveResult]:
-        """Raises `ForbiddenAddress`, or `OSError` when the name cannot be resolved in time."""
-        loop = asyncio.get_running_loop()
-        async with asyncio.timeout(RESOLVE_WITHIN):
-            found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_ADDRCONFIG)
-        addresses = [(ip_address(answer[4][0]), answer) for answer in found]
-        judge([address for address, _ in addresses], self._allowed)
-        return [
-            ResolveResult(
-                hostname=host,
-                host=str(address),
-                port=port,
-                family=answer[0],
-                proto=answer[2],
-                flags=socket.AI_NUMERICHOST,
-            )
-            for address, answer in addresses
-        ]
-
-    async def close(self) -> None:
-        """Nothing is held."""
-
-
-def judge(addresses: list[Address], allowed: tuple[Network, ...]) -> None:
-    """Raises `ForbiddenAddress` unless every one of them may be connected to."""
-    try:
-        verify_addresses(addresses, allowed)
-    except TargetError as error:
-        raise ForbiddenAddress(str(error)) from error
-
-
-class CleanConnector(aiohttp.TCPConnector):
-    """Gives out no kept connection on which something came unasked: it would be taken for the next caller's reply."""
-
-    async def connect(
-        self,
-        req: aiohttp.ClientRequest,
-        traces: list[Trace],
-        timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109 theirs
-    ) -> Connection:
-        while True:
-            connection = await super().connect(req, traces, timeout)
-            if connection.protocol is None or not connection.protocol.should_close:
-                return connection
-            connection.close()
+_OURS = frozenset({"host", "transfer-encoding", "expect"})
+"""Headers that are made here, from what is really sent and where to."""
 
 
 class PooledReply:
     """An upstream's reply as `services.UpstreamReply` promises it."""
 
-    __slots__ = ("_response", "headers", "status")
+    __slots__ = ("_response", "_upload", "headers", "status")
 
-    def __init__(self, response: aiohttp.ClientResponse) -> None:
+    def __init__(self, response: aiohttp.ClientResponse, upload: Upload | None) -> None:
         self._response = response
+        self._upload = upload
         self.status = response.status
         self.headers = [(name.lower(), value) for name, value in response.raw_headers]
 
@@ -123,13 +77,14 @@ class PooledReply:
         except TimeoutError as error:
             raise UpstreamTimeout("The upstream stopped answering.") from error
         except (aiohttp.ClientError, OSError) as error:
+            _raise_failure(self._upload)
             raise DispatchError("The upstream broke off its reply.") from error
 
 
 class Sending:
     """One request under way. Leaving the context closes the connection unless the reply was read to its end."""
 
-    __slots__ = ("_body", "_closed", "_headers", "_method", "_path", "_pool", "_response")
+    __slots__ = ("_attempt", "_body", "_closed", "_headers", "_method", "_path", "_pool", "_response", "_upload")
 
     def __init__(self, pool: Pool, method: str, path: str, headers: list[tuple[str, str]], body: Body) -> None:
         self._pool = pool
@@ -137,24 +92,62 @@ class Sending:
         self._path = path
         self._headers = headers
         self._body = body
+        self._attempt = Attempt()
+        self._upload: Upload | None = None
         self._response: aiohttp.ClientResponse | None = None
         self._closed: asyncio.Future[None] | None = None
 
     async def __aenter__(self) -> PooledReply:
+        begun = False
         try:
-            self._response = await self._pool.request(self._method, self._path, self._headers, self._body)
+            response = await self._ask()
+            begun = True
+        finally:
+            if not begun:
+                await self._break_off()
+        self._response = response
+        if self._upload is not None:
+            self._upload.answer(response.status)
+        self._watch(response)
+        return PooledReply(response, self._upload)
+
+    async def _ask(self) -> aiohttp.ClientResponse:
+        """The head of the reply. Raises `DispatchError`, `UpstreamTimeout`, and whatever the body's pieces raise."""
+        headers, length = _take_length(self._headers)
+        data: bytes | Upload | None
+        if not isinstance(self._body, bytes):
+            data = self._upload = self._pool.make_upload(self._body, length)
+        elif length is not None and length != len(self._body):
+            raise DispatchError("The body is not as long as its head says.")
+        elif len(self._body) > PIECE:
+            data = self._upload = self._pool.make_upload(cut(self._body), len(self._body))
+        else:
+            data = self._body or None
+        try:
+            return await self._pool.request(self._method, self._path, headers, data, self._attempt)
         except ForbiddenAddress as error:
             raise _forbidden() from error
+        except Untrusted as error:
+            raise DispatchError("The upstream's certificate is not the pinned one.", code=UNREACHABLE) from error
+        except aiohttp.ClientConnectorCertificateError as error:
+            raise DispatchError("The upstream's certificate is not accepted.", code=UNREACHABLE) from error
         except aiohttp.ClientConnectorError as error:
             if isinstance(error.os_error, ForbiddenAddress):
                 raise _forbidden() from error
-            raise DispatchError("The upstream cannot be reached.", code="upstream_unreachable") from error
+            raise DispatchError("The upstream cannot be reached.", code=UNREACHABLE) from error
         except TimeoutError as error:
             raise UpstreamTimeout("The upstream did not answer in time.") from error
         except (aiohttp.ClientError, OSError, ValueError) as error:
+            _raise_failure(self._upload)
             raise DispatchError("The upstream broke off the exchange.") from error
-        self._watch(self._response)
-        return PooledReply(self._response)
+
+    async def _break_off(self) -> None:
+        """There is no reply, or nobody waits for it any more."""
+        self._attempt.abort()
+        if self._upload is not None:
+            await self._upload.finish()
+        elif not isinstance(self._body, bytes):
+            await close_pieces(self._body)
 
     def _watch(self, response: aiohttp.ClientResponse) -> None:
         """See to it that who reads the body hears of the connection's end. The library closes the connection when what
@@ -180,11 +173,38 @@ class Sending:
         if self._closed is not None:
             self._closed.remove_done_callback(self._end)
         if self._response is not None:
+            if self._response.connection is not None:  # it was not read to its end
+                self._attempt.abort()
             self._response.close()  # hands a connection that was read to its end back to the pool
+        if self._upload is not None:
+            await self._upload.finish()
+
+
+UNREACHABLE = "upstream_unreachable"
 
 
 def _forbidden() -> DispatchError:
     return DispatchError("The upstream's address is not allowed.", code="upstream_forbidden_address")
+
+
+def _raise_failure(upload: Upload | None) -> None:
+    """What went wrong with the body is no fault of the upstream's."""
+    if upload is not None and upload.failure is not None:
+        raise upload.failure
+
+
+def _take_length(headers: list[tuple[str, str]]) -> tuple[list[tuple[str, str]], int | None]:
+    """The headers without those that are made here, and the length that they announce. Raises `DispatchError`."""
+    kept, length = [], None
+    for pair in headers:
+        name = pair[0].lower()
+        if name == "content-length":
+            if length is not None or not re.fullmatch(r"[0-9]{1,18}", pair[1]):
+                raise DispatchError("The length of the body is not one.")
+            length = int(pair[1])
+        elif name not in _OURS:
+            kept.append(pair)
+    return kept, length
 
 
 def _take(closed: asyncio.Future[None]) -> None:
@@ -198,22 +218,27 @@ class Pool:
     def __init__(
         self,
         target: Target,
-        allowed: tuple[Network, ...],
+        judge: Judge,
+        resolver: Resolver,
         timeouts: Mapping[str, float],
         tls: ssl.SSLContext | None = None,
+        pin: bytes | None = None,
     ) -> None:
-        self._target = target
-        self._allowed = allowed
+        self._judge = judge
+        self._resolver = resolver
         self._tls = tls
+        self._pin = pin
         self._timeouts = {**DEFAULT_TIMEOUTS, **timeouts}
-        host = f"[{target.host}]" if ":" in target.host else target.host
-        self._base = f"{target.scheme}://{host}:{target.port}{target.path}"
+        self._base = target.origin + target.path
         self._urls: dict[str, URL] = {}
         self._heard: WeakSet[asyncio.Future[None]] = WeakSet()
         self._session: aiohttp.ClientSession | None = None
 
     def send(self, method: str, path: str, headers: list[tuple[str, str]], body: Body) -> Sending:
         return Sending(self, method, path, headers, body)
+
+    def make_upload(self, pieces: AsyncIterator[bytes], length: int | None) -> Upload:
+        return Upload(pieces, length, self._timeouts["read"])
 
     def hear_out(self, closed: asyncio.Future[None]) -> None:
         """A connection may also end with an error when nobody uses it: then that is nobody's failure."""
@@ -222,39 +247,57 @@ class Pool:
             closed.add_done_callback(_take)
 
     async def request(
-        self, method: str, path: str, headers: list[tuple[str, str]], body: Body
+        self,
+        method: str,
+        path: str,
+        headers: list[tuple[str, str]],
+        body: bytes | Upload | None,
+        attempt: Attempt,
     ) -> aiohttp.ClientResponse:
         if self._session is None:
             self._session = self._open()
+        url = self._find_url(path)
+        if method == "CONNECT" or not _METHOD.fullmatch(method):
+            raise ValueError("the method is none that is sent")
+        ATTEMPT.set(attempt)
+        try:
+            return await self._session.request(method, url, data=body, headers=headers, allow_redirects=False)
+        except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
+            again = attempt.kept and method in SAFE and not isinstance(body, Upload)
+            if not again or isinstance(error, aiohttp.ClientConnectorError):
+                raise
+        return await self._session.request(method, url, data=body, headers=headers, allow_redirects=False)
+
+    def _find_url(self, path: str) -> URL:
         url = self._urls.get(path)
         if url is None:
+            if not _PATH.fullmatch(path):
+                raise ValueError("the path is none that is sent")
             if len(self._urls) >= MAX_URLS:  # a path may have a model's name in it, which callers choose
                 self._urls.clear()
             url = self._urls[path] = URL(self._base + path, encoded=True)
-        return await self._session.request(method, url, data=body or None, headers=headers, allow_redirects=False)
+        return url
 
     def _open(self) -> aiohttp.ClientSession:
-        """Raises `ForbiddenAddress` where the base URL names an address that is not allowed."""
-        if (literal := self._target.address) is not None:
-            judge([literal], self._allowed)
         connector = CleanConnector(
-            resolver=JudgingResolver(self._allowed),
-            ttl_dns_cache=RESOLVE_EVERY,
+            self._judge,
+            self._resolver,
+            self._pin,
             # otherwise the library's one prebuilt context, which verifies against the system's authorities
             ssl=True if self._tls is None else self._tls,
-            limit=0,
-            keepalive_timeout=KEEP_ALIVE,
         )
-        return aiohttp.ClientSession(
+        session = aiohttp.ClientSession(
             connector=connector,
             cookie_jar=aiohttp.DummyCookieJar(),
             auto_decompress=False,
             trust_env=False,
-            skip_auto_headers=("User-Agent", "Accept", "Accept-Encoding"),
+            skip_auto_headers=("User-Agent", "Accept", "Accept-Encoding", "Content-Type"),
             timeout=aiohttp.ClientTimeout(
                 total=self._timeouts["total"], sock_connect=self._timeouts["connect"], sock_read=self._timeouts["read"]
             ),
         )
+        session._retry_connection = False  # it would send PUT and DELETE again, and on a connection that was new
+        return session
 
     async def close(self) -> None:
         if self._session is not None:
@@ -262,9 +305,12 @@ class Pool:
 
 
 class Pools:
-    """`services.Upstreams`: makes pools and closes them all at the end. One TLS context serves all that bring none."""
+    """`services.Upstreams`: makes pools and closes them all at the end. One resolver serves them all, one TLS context
+    all that bring none."""
 
-    def __init__(self) -> None:
+    def __init__(self, own: Own | None = None, resolver: Resolver | None = None) -> None:
+        self._own = own or Own()
+        self._resolver = resolver or Resolver()
         self._pools: list[Pool] = []
 
     def open(
@@ -273,12 +319,30 @@ class Pools:
         allow_addresses: tuple[str, ...],
         timeouts: Mapping[str, float],
         tls: ssl.SSLContext | None = None,
+        pin: str | None = None,
     ) -> Pool:
-        """Raises `TargetError` for a base URL or network that is not acceptable."""
-        pool = Pool(parse_base_url(base_url), parse_networks(allow_addresses), timeouts, tls)
+        """Raises `TargetError` for a base URL or network that is not acceptable, `TlsError` for a pin that is none."""
+        if pin is not None and tls is None:
+            tls = make_context(None, pin, None)
+        pool = Pool(
+            parse_base_url(base_url),
+            Judge(parse_networks(allow_addresses), self._own),
+            self._resolver,
+            timeouts,
+            tls,
+            None if pin is None else parse_pin(pin),
+        )
         self._pools.append(pool)
         return pool
+
+    async def connect(
+        self, host: str, port: int, kind: socket.SocketKind, allow_addresses: tuple[str, ...]
+    ) -> socket.socket:
+        """Raises `TargetError`, and `OSError`: `ForbiddenAddress` and what the network says."""
+        judge = Judge(parse_networks(allow_addresses), self._own)
+        return await connect(host, port, kind, judge, self._resolver)
 
     async def close(self) -> None:
         for pool in self._pools:
             await pool.close()
+        await self._resolver.close()
