@@ -30,6 +30,7 @@ VERBS = {
     "holds": "list, show, approve, reject what waits for a human",
     "admins": "list, add, change, remove admins; give an admin a new token",
     "providers": "list, add, remove LLM providers",
+    "connections": "list, show, create, change, rotate, remove connections to other APIs",
     "policy": "list, show, set, remove, check, eval, replay policies; install those that come with the appliance",
     "budgets": "list, show, add, remove limits of requests, tokens and USD",
     "redaction": "list, show, add, remove redaction policies; explain and reidentify",

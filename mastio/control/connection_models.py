@@ -190,8 +190,8 @@ class ConnectionBody(ConnectionPut):
 
 
 class ConnectionPatch(Body):
-    """Members that are left out, or null, stay as they are, those of `credential`, `inspect` and `limits` too.
-    `timeouts` are replaced as a whole. A `credential`, `ca` or `pin` that is null is removed."""
+    """Members that are left out, or null, stay as they are, those of `credential`, `inspect` and `limits` too; of
+    `timeouts` those that are left out. A `credential`, a `ca`, a `pin` or a timeout that is null is removed."""
 
     base_url: BaseUrl | None = None
     credential: CredentialPatch | None = None

@@ -127,7 +127,8 @@ def changed_connection(row: ConnectionRow, body: ConnectionPatch, secret: str | 
     if body.limits is not None:
         changes["limits"] = replace(row.limits, **body.limits.model_dump(exclude_none=True))
     if body.timeouts is not None:
-        changes["timeouts"] = body.timeouts.model_dump(exclude_none=True)
+        wanted = {**row.timeouts, **body.timeouts.model_dump(exclude_unset=True)}
+        changes["timeouts"] = {name: seconds for name, seconds in wanted.items() if seconds is not None}
     if "credential" in given:
         changes["credential"] = None if body.credential is None else _changed(row.credential, body.credential, secret)
     changed = _verified(replace(row, **changes))

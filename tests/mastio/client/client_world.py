@@ -16,6 +16,7 @@ from typing import Any
 import uvicorn
 
 from mastio import control
+from mastio.app import secret_folders
 from mastio.errors import AuthenticationError, MastioError
 from mastio.exchange import STRANGER, Principal
 from mastio.pki.authority import Authority
@@ -109,8 +110,8 @@ async def _run(
 ) -> None:
     keys = FileKeys(data)
     database = Database(url)
-    directory = HotDirectory(database, keys)
-    store = ControlStore(database, keys, refresh=directory.refresh, secret_folders=(data / "secrets" / "providers",))
+    directory = HotDirectory(database, keys, secret_folders=secret_folders(data))
+    store = ControlStore(database, keys, refresh=directory.refresh, secret_folders=secret_folders(data))
     await directory.start()
     await bootstrap(store, data)
     app = control.build(

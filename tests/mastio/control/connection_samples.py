@@ -67,6 +67,13 @@ def client_pem() -> str:
 
 
 @cache
+def renewed_pem() -> str:
+    """Another certificate and its key."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    return make_certificate(key) + make_key_pem(key)
+
+
+@cache
 def authority_pem() -> str:
     return make_certificate(ec.generate_private_key(ec.SECP256R1()), "authority")
 

@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 from cryptography.x509.oid import NameOID
 
 from mastio import control
+from mastio.app import secret_folders
 from mastio.errors import MastioError
 from mastio.exchange import STRANGER, Principal
 from mastio.pki.authority import Authority
@@ -112,8 +113,8 @@ async def open_world(data: Path, url: str, four_eyes_seconds: float | None = Non
     keys = FileKeys(data)
     keys.ensure()
     database = Database(url)
-    directory = HotDirectory(database, keys)
-    folders = (data / "secrets" / "providers",)
+    folders = secret_folders(data)
+    directory = HotDirectory(database, keys, secret_folders=folders)
     store = ControlStore(database, keys, refresh=directory.refresh, secret_folders=folders)
     await directory.start()
     world = World(data, store, directory, Authority.ensure(data, TRUST_DOMAIN, NOW), four_eyes_seconds)

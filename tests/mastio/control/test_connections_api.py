@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import logging
+import sqlite3
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
-from connection_samples import CREDENTIALS, authority_pem, client_pem
+from connection_samples import CREDENTIALS, authority_pem, client_pem, renewed_pem
 from control_world import World
 
 CONNECTIONS = "/v1/admin/connections"
@@ -59,11 +62,15 @@ async def test_everything_at_once(world: World) -> None:
         "PATCH", f"{CONNECTIONS}/billing", {name: None for name in EVERYTHING if name not in ("ca", "pin")}
     )
     assert left_out.json() == nulls.json() == created.json()
-    parts = {"inspect": {"response": False}, "limits": {"requests_per_minute": 0}, "timeouts": {"read": 3.0}}
+    parts = {
+        "inspect": {"response": False},
+        "limits": {"requests_per_minute": 0},
+        "timeouts": {"read": 3.0, "total": None},
+    }
     parted = (await world.call("PATCH", f"{CONNECTIONS}/billing", {**parts, "ca": None, "pin": None})).json()
     assert parted["inspect"] == {"request": True, "response": False}
     assert parted["limits"] == {**EVERYTHING["limits"], "requests_per_minute": 0}
-    assert (parted["timeouts"], parted["ca"], parted["pin"]) == ({"read": 3.0}, None, None)
+    assert (parted["timeouts"], parted["ca"], parted["pin"]) == ({"connect": 1.5, "read": 3.0}, None, None)
 
 
 async def test_lists_are_paged(world: World) -> None:
@@ -205,3 +212,129 @@ async def test_bad_connections(world: World, more: dict[str, Any], said: str) ->
     assert (reply.status_code, reply.json()["code"]) == (422, "invalid_body")
     assert said in reply.json()["message"]
     assert not world.directory.connections
+
+
+async def test_a_rotation_changes_the_secret_and_nothing_else(world: World) -> None:
+    for kind, sample in CREDENTIALS.items():
+        made = await world.call(
+            "POST", CONNECTIONS, {"name": kind, "base_url": "https://api.example", "credential": sample.body}
+        )
+        assert made.status_code == 201
+        before = world.directory.connections[kind]
+        fresh = renewed_pem() if kind == "certificate" else f"rotated-{kind}-00"
+        turned = await world.call("PATCH", f"{CONNECTIONS}/{kind}", {"credential": {"secret": fresh}})
+        assert turned.json() == made.json()
+        credential = world.directory.connections[kind].credential
+        assert credential is not None and before.credential is not None
+        assert credential == replace(before.credential, secret=fresh)
+        for wrong in ("", "short12", "two\nlines of it", None if kind == "certificate" else f"{fresh} "):
+            if wrong is not None:
+                reply = await world.call("PATCH", f"{CONNECTIONS}/{kind}", {"credential": {"secret": wrong}})
+                assert reply.status_code == 422
+        assert world.directory.connections[kind].credential == credential
+
+
+@pytest.mark.parametrize(
+    ("kind", "moved"),
+    [
+        ("bearer", {"base_url": "https://thief.example/v2"}),
+        ("header", {"base_url": "https://api.example:8443/v2"}),
+        ("query", {"base_url": "http://api.example/v2", "allow_addresses": ["10.0.0.0/8"]}),
+        ("oauth", {"base_url": "https://thief.example/v2"}),
+        ("oauth", {"credential": {"token_url": "https://thief.example/token"}}),
+        ("oauth", {"credential": {"token_url": "https://login.example:8443/token"}}),
+        ("oauth", {"credential": {"kind": "bearer"}}),
+        ("certificate", {"credential": {"kind": "bearer"}}),
+        ("basic", {"credential": {"kind": "header", "header": "x-key"}}),
+    ],
+    ids=str,
+)
+async def test_a_secret_does_not_follow_to_another_server(world: World, kind: str, moved: dict[str, Any]) -> None:
+    await world.call("POST", CONNECTIONS, {**CONNECTION, "credential": CREDENTIALS[kind].body})
+    before = world.directory.connections["billing"]
+    reply = await world.call("PATCH", f"{CONNECTIONS}/billing", moved)
+    assert (reply.status_code, reply.json()["code"]) == (422, "invalid_body")
+    assert reply.json()["message"].startswith("credential.secret: ")
+    assert world.directory.connections["billing"] == before
+    fresh = {"secret": renewed_pem() if kind == "certificate" and "kind" not in moved.get("credential", {}) else CANARY}
+    again = {**moved, "credential": {**moved.get("credential", {}), **fresh}}
+    assert (await world.call("PATCH", f"{CONNECTIONS}/billing", again)).status_code == 200
+    credential = world.directory.connections["billing"].credential
+    assert credential is not None and credential.secret == fresh["secret"]
+
+
+async def test_what_stays_with_the_server_needs_no_secret(world: World) -> None:
+    await world.call("POST", CONNECTIONS, {**CONNECTION, "credential": CREDENTIALS["oauth"].body})
+    changes: list[dict[str, Any]] = [
+        {"base_url": "https://API.example:443/v3"}, {"credential": {"token_url": "https://login.example/other"}},
+        {"credential": {"scope": "all", "client_auth": "body"}}, {"allow_addresses": ["10.0.0.0/8"]},
+        {"credential": {"kind": "oauth"}}, {"credential": {}},
+    ]  # fmt: skip
+    for change in changes:
+        assert (await world.call("PATCH", f"{CONNECTIONS}/billing", change)).status_code == 200, change
+    credential = world.directory.connections["billing"].credential
+    assert credential is not None and credential.secret == CREDENTIALS["oauth"].secret
+    assert credential.options == {
+        "token_url": "https://login.example/other", "client_id": "robot", "scope": "all", "client_auth": "body",
+    }  # fmt: skip
+    gone = await world.call("PATCH", f"{CONNECTIONS}/billing", {"credential": None})
+    assert gone.json()["credential"] is None and world.directory.connections["billing"].credential is None
+    bare = await world.call("PATCH", f"{CONNECTIONS}/billing", {"credential": {"secret": CANARY}})
+    assert bare.status_code == 422 and "credential.kind" in bare.json()["message"]
+    assert (await world.call("PATCH", f"{CONNECTIONS}/billing", {"credential": BEARER})).status_code == 200
+
+
+async def test_parts_that_no_longer_go_together(world: World) -> None:
+    inner = {**CONNECTION, "base_url": "http://10.0.0.1", "allow_addresses": ["10.0.0.0/8"]}
+    assert (await world.call("POST", CONNECTIONS, inner)).status_code == 201
+    for change in ({"allow_addresses": []}, {"pin": "ab" * 32}, {"ca": authority_pem()}):
+        reply = await world.call("PATCH", f"{CONNECTIONS}/billing", change)
+        assert reply.status_code == 422 and "https" in reply.json()["message"]
+    assert (await world.call("PATCH", f"{CONNECTIONS}/billing", {"limits": {"odd": 1}})).status_code == 422
+    assert (await world.call("PATCH", f"{CONNECTIONS}/billing", {"name": "other"})).status_code == 422
+    assert (await world.call("PUT", f"{CONNECTIONS}/billing", {**inner, "name": "other"})).status_code == 422
+
+
+async def test_secret_files(world: World) -> None:
+    folder = world.data / "secrets" / "providers"
+    folder.mkdir()
+    (folder / "key").write_text(f"{CANARY}\n")
+    (folder / "bad").write_text("two\nlines, which would end a header")
+    body = {**CONNECTION, "credential": {"kind": "bearer", "secret_file": str(folder / "key")}}
+    made = await world.call("POST", CONNECTIONS, body)
+    assert made.status_code == 201 and made.json()["credential"] == {"kind": "bearer", "secret_set": True}
+    credential = world.directory.connections["billing"].credential
+    assert credential is not None
+    assert (credential.secret, credential.secret_file) == (CANARY, str(folder / "key"))
+    outside = (world.data / "secrets" / "store-secrets.key", folder / "none", folder / "bad", Path("/etc/passwd"))
+    for path in outside:
+        wrong = {"kind": "bearer", "secret_file": str(path)}
+        for method, where, document in (
+            ("POST", CONNECTIONS, {**body, "name": "x", "credential": wrong}),
+            ("PUT", f"{CONNECTIONS}/billing", {**body, "credential": wrong}),
+            ("PATCH", f"{CONNECTIONS}/billing", {"credential": {"secret_file": str(path)}}),
+        ):
+            reply = await world.call(method, where, document)
+            assert (reply.status_code, reply.json()["code"]) == (422, "invalid_body")
+            assert str(path) not in reply.text and "credential.secret_file" in reply.json()["message"]
+    assert (await world.call("PATCH", f"{CONNECTIONS}/billing", {"redirects": True})).status_code == 200
+    (folder / "key").unlink()
+    lost = await world.call("PATCH", f"{CONNECTIONS}/billing", {"redirects": False})
+    assert lost.json()["credential"] == {"kind": "bearer", "secret_set": False}
+    moved = await world.call("PATCH", f"{CONNECTIONS}/billing", {"base_url": "https://thief.example"})
+    assert moved.status_code == 422
+
+
+async def test_a_secret_that_cannot_be_had_is_not_thrown_away(world: World) -> None:
+    """Another member is changed while the stored secret does not open: refused, and the sealed one is still there."""
+    await world.call("POST", CONNECTIONS, CONNECTION)
+    database = sqlite3.connect(world.data / "db" / "control.sqlite")
+    with database:
+        sealed = database.execute("SELECT secret FROM connections").fetchone()[0]
+        database.execute("UPDATE connections SET secret = ?", (f"{sealed[:-2]}AA",))
+    assert (await world.call("GET", f"{CONNECTIONS}/billing")).json()["credential"]["secret_set"] is False
+    reply = await world.call("PATCH", f"{CONNECTIONS}/billing", {"redirects": True})
+    assert reply.status_code == 422 and "cannot be had" in reply.json()["message"]
+    assert database.execute("SELECT secret FROM connections").fetchone()[0] is not None
+    database.close()
+    assert (await world.call("PATCH", f"{CONNECTIONS}/billing", {"credential": {"secret": CANARY}})).status_code == 200

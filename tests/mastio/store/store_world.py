@@ -10,6 +10,7 @@ from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from mastio.app import secret_folders
 from mastio.pki.authority import IssuedLeaf
 from mastio.pki.csr import encode_public_key
 from mastio.store.base import Enrollment
@@ -37,7 +38,7 @@ class Opened:
 async def open_store(url: str, data: Path, patience: float = 5.0) -> AsyncIterator[Opened]:
     keys = FileKeys(data)
     database = Database(url, patience)
-    folders = (data / "secrets" / "providers",)
+    folders = secret_folders(data)
     directory = HotDirectory(database, keys, secret_folders=folders)
     store = ControlStore(database, keys, refresh=directory.refresh, secret_folders=folders)
     await directory.start()
