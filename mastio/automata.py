@@ -29,13 +29,21 @@ def open_automaton(
     file = kept / f"automaton-{_digest(expressions, flags, mode)}.hs"
     with contextlib.suppress(OSError, hyperscan.HyperscanError, ValueError):
         return _load(file.read_bytes(), mode)
+    database = compile_automaton(expressions, flags, mode)
+    data = bytes(hyperscan.dumpb(database))
+    with contextlib.suppress(OSError):
+        _keep(file, hashlib.sha256(data).digest() + data)
+    return database
+
+
+def compile_automaton(
+    expressions: Sequence[bytes], flags: Sequence[int], mode: int = hyperscan.HS_MODE_BLOCK
+) -> hyperscan.Database:
+    """As `open_automaton`, kept nowhere: for few expressions, and for those that are secret. Raises the same."""
     database = hyperscan.Database(mode=mode)
     database.compile(
         expressions=list(expressions), ids=list(range(len(expressions))), elements=len(expressions), flags=list(flags)
     )
-    data = bytes(hyperscan.dumpb(database))
-    with contextlib.suppress(OSError):
-        _keep(file, hashlib.sha256(data).digest() + data)
     return database
 
 

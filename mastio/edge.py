@@ -148,7 +148,8 @@ def render_locations(routes: Sequence[Route]) -> str:
 
 
 def _render_location(path: str, rows: list[Route]) -> str:
-    head = f'location ~ "{path_pattern(path)}"' if "{" in path else f"location = {path}"
+    pattern = path_pattern(path).replace("(?<", "(?<path_")  # nginx makes variables of them, and has some of its own
+    head = f'location ~ "{pattern}"' if "{" in path else f"location = {path}"
     lines = ["    include snippets/proxy.conf;"]
     if any(route.streams for route in rows):
         lines.append("    proxy_buffering off;")

@@ -22,6 +22,7 @@ from mastio.target import TargetError, parse_base_url, verify_resolver
 
 DEFAULT_PLUGINS = (
     "mtls", "dpop", "token", "apikey", "policy", "limits", "detectors", "redaction", "audit", "llm", "cache",
+    "egress",
 )  # fmt: skip
 
 

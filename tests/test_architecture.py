@@ -14,9 +14,10 @@ PLUGINS = sorted((ROOT / "plugins").rglob("*.py"))
 
 PLUGIN_MAY = {
     "mastio", "mastio.automata", "mastio.budgets", "mastio.cedar.paths", "mastio.cedar.schema", "mastio.cedar.source",
-    "mastio.decoding", "mastio.inspection", "mastio.matching", "mastio.reading.document",
+    "mastio.decoding", "mastio.destination", "mastio.inspection", "mastio.matching", "mastio.reading.document",
     "mastio.reading.stream",
-    "mastio.errors", "mastio.exchange", "mastio.hooks", "mastio.jose", "mastio.presented",
+    "mastio.errors", "mastio.exchange", "mastio.hooks", "mastio.jose", "mastio.oauth_client", "mastio.presented",
+    "mastio.upstream_tls",
     "mastio.provider_secrets",
     "mastio.problem", "mastio.rotation", "mastio.services", "mastio.strictjson", "mastio.target", "mastio.store.base",
     "mastio.pki.certificates", "mastio.pki.files", "mastio.transparency", "mastio.transparency.merkle",
@@ -29,7 +30,7 @@ PURE = [
     "mastio/reading/fragments.py",
     "mastio/reading/stream.py", "plugins/mastio_llm/texts/openai.py", "plugins/mastio_llm/texts/anthropic.py",
     "plugins/mastio_llm/texts/gemini.py",
-    "mastio/approval.py", "mastio/budgets.py", "mastio/decoding.py", "mastio/exchange.py",
+    "mastio/approval.py", "mastio/budgets.py", "mastio/decoding.py", "mastio/destination.py", "mastio/exchange.py",
     "mastio/errors.py", "mastio/identity.py",
     "mastio/jose.py", "mastio/strictjson.py", "mastio/target.py", "mastio/problem.py", "mastio/presented.py",
     "mastio/restriction.py", "mastio/rotation.py", "mastio/routes.py", "mastio/pki/certificates.py",

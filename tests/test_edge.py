@@ -20,8 +20,8 @@ def locations(text: str) -> set[str]:
     """Paths of the rendered locations, parameters back in braces."""
     found = set(re.findall(r"^location = (\S+) \{", text, re.MULTILINE))
     for pattern in re.findall(r'^location ~ "(.+)" \{', text, re.MULTILINE):
-        path = re.sub(r"\(\?<(\w+)>\[\^/\]\+\)", r"{\1}", pattern.removeprefix("^").removesuffix("$"))
-        path = re.sub(r"\(\?<(\w+)>\.\+\)", r"{\1...}", path)
+        path = re.sub(r"\(\?<path_(\w+)>\[\^/\]\+\)", r"{\1}", pattern.removeprefix("^").removesuffix("$"))
+        path = re.sub(r"\(\?<path_(\w+)>\.\+\)", r"{\1...}", path)
         found.add(path.replace("\\", ""))
     return found
 

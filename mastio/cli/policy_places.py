@@ -10,9 +10,9 @@ from typing import Any
 import httpx
 
 from mastio.cli.administer import connect, pages
+from mastio.destination import find_destination
 from mastio.errors import ConfigurationError
 from mastio.store.base import PolicyRow
-from mastio_llm.facts import find_destination
 
 POLICIES = "/v1/admin/policies"
 

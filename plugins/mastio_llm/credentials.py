@@ -1,40 +1,28 @@
 """How the appliance proves to a provider who it is: headers for one request.
 
-A key is sent as it is. A token is fetched from where the provider's cloud gives them out, kept until shortly before its
-end, and fetched once for all who wait. A signature is made for each request (`sigv4`).
+A key is sent as it is. A token is fetched from where the provider's cloud gives them out (`mastio.oauth_client`). A
+signature is made for each request (`mastio.sigv4`).
 """
 
 from __future__ import annotations
 
-import asyncio
 import importlib
-import time
-from collections.abc import Awaitable, Callable
 from typing import Protocol
-from urllib.parse import urlencode
 
 import orjson
 from cryptography.hazmat.primitives.asymmetric import padding
 from cryptography.hazmat.primitives.hashes import SHA256
 
-from mastio.errors import DispatchError, UpstreamTimeout
 from mastio.jose import encode_base64url
+from mastio.oauth_client import Token, fetch_token
 from mastio.provider_secrets import AccessKey, EntraApplication, PlainKey, ServiceAccount, parse_secret
-from mastio.services import Services, Upstream
+from mastio.services import Services
 from mastio.store.base import ProviderRow
-from mastio.strictjson import JsonError, parse_object
 from mastio_llm.dialects import SPEAKERS
 from mastio_llm.dialects.operation import Speaker
 
 Headers = list[tuple[str, str]]
 
-EARLY = 120.0
-"""Seconds before its end at which a token is fetched anew."""
-
-FETCH_WITHIN = 30.0
-"""Seconds, whatever the provider's own timeouts are."""
-
-MAX_TOKEN_REPLY = 64 * 1024
 GOOGLE_SCOPE = "https://www.googleapis.com/auth/cloud-platform"
 JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 
@@ -66,56 +54,23 @@ class Key:
         return False
 
 
-class Token:
-    """A bearer token that `fetch` gives out, with the seconds that it is good for.
+class Bearer:
+    """A token that the provider's cloud gives out. `fixed`: the secret that it is fetched with."""
 
-    Whoever needs one while it is being fetched gets what comes of that, a failure too: nobody waits for more than one
-    fetch, which has `within` seconds. It goes on when who began it has gone.
-    """
-
-    def __init__(
-        self,
-        fetch: Callable[[], Awaitable[tuple[str, float]]],
-        secrets: tuple[bytes, ...],
-        within: float = FETCH_WITHIN,
-    ) -> None:
-        self._fetch = fetch
-        self._fixed = secrets
-        self._within = within
-        self._token: str | None = None
-        self._until = 0.0
-        self._fetching: asyncio.Future[str] | None = None
+    def __init__(self, token: Token, fixed: tuple[bytes, ...]) -> None:
+        self._token = token
+        self._fixed = fixed
 
     @property
     def secrets(self) -> tuple[bytes, ...]:
-        return self._fixed if self._token is None else (*self._fixed, self._token.encode())
+        current = self._token.current
+        return self._fixed if current is None else (*self._fixed, current.encode())
 
     async def headers(self, method: str, path: str, headers: Headers, body: bytes) -> Headers:
-        token = self._token
-        if token is None or time.monotonic() >= self._until:
-            if self._fetching is None:
-                self._fetching = asyncio.ensure_future(self._renew())
-                self._fetching.add_done_callback(self._done)
-            token = await asyncio.shield(self._fetching)
-        return [("authorization", f"Bearer {token}")]
-
-    async def _renew(self) -> str:
-        try:
-            async with asyncio.timeout(self._within):
-                token, seconds = await self._fetch()
-        except TimeoutError as error:
-            raise UpstreamTimeout("The provider's tokens cannot be had in time.") from error
-        self._token, self._until = token, time.monotonic() + max(seconds - EARLY, seconds / 2)
-        return token
-
-    def _done(self, fetching: asyncio.Future[str]) -> None:
-        self._fetching = None
-        if not fetching.cancelled():
-            fetching.exception()  # seen, also where nobody waits for it any more
+        return [("authorization", f"Bearer {await self._token.get()}")]
 
     def forget(self) -> bool:
-        had, self._token = self._token is not None, None
-        return had
+        return self._token.forget()
 
 
 def open_credential(services: Services, row: ProviderRow) -> Credential:
@@ -129,14 +84,14 @@ def open_credential(services: Services, row: ProviderRow) -> Credential:
             return Key(speaker, key)
         case AccessKey():
             # Only where it is used: Amazon's library would cost every worker memory for nothing.
-            signed: Credential = importlib.import_module("mastio_llm.sigv4").Signature(secret, row.base_url)
+            signed: Credential = importlib.import_module("mastio.sigv4").Signature(secret, row.base_url, "bedrock")
             return signed
         case EntraApplication(tokens=tokens, client_secret=client_secret):
             pool = services.upstreams.open(tokens, row.allow_addresses, row.timeouts)
-            return Token(lambda: fetch_token(pool, entra_form(secret)), (client_secret.encode(),))
+            return Bearer(Token(lambda: fetch_token(pool, entra_form(secret))), (client_secret.encode(),))
         case ServiceAccount(tokens=tokens):
             pool = services.upstreams.open(tokens, row.allow_addresses, row.timeouts)
-            return Token(lambda: fetch_token(pool, google_form(secret, services.now())), ())
+            return Bearer(Token(lambda: fetch_token(pool, google_form(secret, services.now()))), ())
 
 
 def entra_form(application: EntraApplication) -> dict[str, str]:
@@ -159,24 +114,3 @@ def google_form(account: ServiceAccount, now: float) -> dict[str, str]:
     signed = ".".join(encode_base64url(orjson.dumps(part)) for part in (header, claims))
     signature = account.key.sign(signed.encode("ascii"), padding.PKCS1v15(), SHA256())
     return {"grant_type": JWT_BEARER, "assertion": f"{signed}.{encode_base64url(signature)}"}
-
-
-async def fetch_token(pool: Upstream, form: dict[str, str]) -> tuple[str, float]:
-    """The access token and the seconds it is good for (RFC 6749 §5.1). Raises `DispatchError`."""
-    headers = [
-        ("content-type", "application/x-www-form-urlencoded"),
-        ("accept", "application/json"),
-        ("accept-encoding", "identity"),
-    ]
-    async with pool.send("POST", "", headers, urlencode(form).encode("ascii")) as upstream:
-        body = await upstream.read(MAX_TOKEN_REPLY)
-        if upstream.status >= 500:
-            raise DispatchError("The provider's tokens cannot be had.")
-        try:
-            document = parse_object(body) if upstream.status == 200 else {}
-        except JsonError:
-            document = {}
-        token, seconds = document.get("access_token"), document.get("expires_in")
-        if not isinstance(token, str) or not token.isprintable() or not token.isascii() or not token:
-            raise DispatchError("The provider gave the appliance no token.", code="upstream_refused")
-    return token, float(seconds) if isinstance(seconds, int) and 0 < seconds <= 86_400 else 300.0

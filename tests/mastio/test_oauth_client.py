@@ -8,9 +8,9 @@ from time import monotonic
 import pytest
 
 from mastio.errors import DispatchError
+from mastio.oauth_client import Token
 from mastio.provider_secrets import AccessKey
-from mastio_llm.credentials import Token
-from mastio_llm.sigv4 import Signature
+from mastio.sigv4 import Signature
 
 CALLERS = 20
 
@@ -33,51 +33,51 @@ class Place:
 
 
 async def sent(token: Token) -> str:
-    return dict(await token.headers("POST", "", [], b""))["authorization"]
+    return await token.get()
 
 
 async def test_one_fetches_for_all() -> None:
     place = Place()
-    token = Token(place.fetch, ())
-    assert set(await asyncio.gather(*(sent(token) for _ in range(CALLERS)))) == {"Bearer t1"}
-    assert place.asked == 1 and token.secrets == (b"t1",)
+    token = Token(place.fetch)
+    assert set(await asyncio.gather(*(sent(token) for _ in range(CALLERS)))) == {"t1"}
+    assert place.asked == 1 and token.current == "t1"
     assert token.forget() and not token.forget()
-    assert await sent(token) == "Bearer t2"
+    assert await sent(token) == "t2"
 
 
 async def test_a_failure_is_everybodys_at_once() -> None:
     """One after the other, the last of many would wait for as many timeouts."""
     place = Place()
     place.fails = True
-    token = Token(place.fetch, ())
+    token = Token(place.fetch)
     started = monotonic()
     found = await asyncio.gather(*(sent(token) for _ in range(CALLERS)), return_exceptions=True)
     assert all(isinstance(error, DispatchError) for error in found)
     assert place.asked == 1 and monotonic() - started < 5 * place.delay
     place.fails = False
-    assert await sent(token) == "Bearer t2"  # and the next one tries anew
+    assert await sent(token) == "t2"  # and the next one tries anew
 
 
 async def test_who_began_to_fetch_may_go() -> None:
     place = Place()
-    token = Token(place.fetch, ())
+    token = Token(place.fetch)
     first, second = asyncio.create_task(sent(token)), asyncio.create_task(sent(token))
     await asyncio.sleep(place.delay / 5)
     first.cancel()
-    assert await second == "Bearer t1" and first.cancelled() and place.asked == 1
+    assert await second == "t1" and first.cancelled() and place.asked == 1
 
 
 async def test_a_token_that_is_refused_while_others_wait_is_nobodys() -> None:
     place = Place()
-    token = Token(place.fetch, ())
+    token = Token(place.fetch)
     waiting = asyncio.create_task(sent(token))
     await asyncio.sleep(place.delay / 5)
     token.forget()
-    assert await waiting == "Bearer t1"
+    assert await waiting == "t1"
 
 
 async def test_a_place_that_hangs_is_not_waited_for() -> None:
-    token = Token(Place(delay=30).fetch, (), within=0.05)
+    token = Token(Place(delay=30).fetch, within=0.05)
     with pytest.raises(DispatchError) as caught:
         await sent(token)
     assert caught.value.status == 504
@@ -86,4 +86,7 @@ async def test_a_place_that_hangs_is_not_waited_for() -> None:
 def test_what_is_sent_of_an_access_key_is_a_secret_too() -> None:
     """Only the session token leaves the appliance as it is, so only that could come back in an error."""
     key = AccessKey("AKIA", "secret", "session", "eu-central-1")
-    assert Signature(key, "https://bedrock-runtime.eu-central-1.amazonaws.com").secrets == (b"secret", b"session")
+    assert Signature(key, "https://bedrock-runtime.eu-central-1.amazonaws.com", "bedrock").secrets == (
+        b"secret",
+        b"session",
+    )

@@ -1,0 +1,32 @@
+"""What policies may know of where an action goes, from the base URL alone. Pure."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+from mastio.target import parse_base_url, parse_networks
+
+LOCAL_NAMES = (".local", ".localhost", ".internal", ".lan", ".home.arpa", ".intranet")
+LOCAL_NETWORKS = parse_networks(
+    ("127.0.0.0/8", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "169.254.0.0/16", "::1", "fc00::/7", "fe80::/10")
+)
+"""Those whose packets stay (RFC 1918, 3927, 4193, 4291). What is merely not public is not here: NAT64 leads out."""
+
+
+class Destination(NamedTuple):
+    """Where an upstream is. `local`: on this machine or in a network of its own, by its address or its name."""
+
+    host: str
+    local: bool
+
+
+@lru_cache(maxsize=1024)
+def find_destination(base_url: str) -> Destination:
+    target = parse_base_url(base_url)
+    host, address = target.host.rstrip("."), target.address
+    if address is not None:
+        return Destination(
+            host, any(address in network for network in LOCAL_NETWORKS if network.version == address.version)
+        )
+    return Destination(host, "." not in host or host.endswith(LOCAL_NAMES))

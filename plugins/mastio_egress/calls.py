@@ -1,0 +1,181 @@
+"""One call to a connection: what it is, whether the connection takes it, and how it is carried out."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+
+from mastio.destination import find_destination
+from mastio.errors import BadRequest, Denied, DispatchError
+from mastio.exchange import JSON, Action, Intake, Message, Principal, Recorded, Reply, RequestHead
+from mastio.services import UpstreamReply
+from mastio.strictjson import JsonError, parse
+from mastio_egress.credentials import Outgoing
+from mastio_egress.headers import outgoing
+from mastio_egress.paths import find_upstream_path, is_allowed
+from mastio_egress.redirects import MOST_REDIRECTS, Hop, follow
+from mastio_egress.registry import Open, Registry
+from mastio_egress.replies import Answered, answer
+from mastio_egress.texts import open_layout
+
+Close = Callable[[], Awaitable[None]]
+Sending = AbstractAsyncContextManager[UpstreamReply]
+
+KIND = "egress.http"
+MOST_WHOLE = 10 * 1024 * 1024
+"""Bytes of a body that has to be read whole, because it is inspected or signed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """`path` is behind the base URL, with the query."""
+
+    opened: Open
+    path: str
+
+
+class Calls:
+    """The hooks of `egress.http`."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+
+    def take_in(self, head: RequestHead, principal: Principal) -> Intake:
+        """Raises `BadRequest` and `Denied`."""
+        opened = self._find(head)
+        row = opened.row
+        is_whole = row.inspect_request or opened.injection.needs_whole_body
+        if is_whole:
+            return Intake(min(row.limits.request_bytes, MOST_WHOLE))
+        return Intake(row.limits.request_bytes, streams=True)
+
+    def read(self, head: RequestHead, principal: Principal, body: bytes) -> tuple[Action, Message]:
+        """Raises `BadRequest` and `Denied`."""
+        opened = self._find(head)
+        row = opened.row
+        plan = self._plan(opened, head)
+        destination = find_destination(row.base_url)
+        attributes = {
+            "request.method": head.method,
+            "request.path": "/" + head.params.get("path", ""),
+            "request.bytes": len(body),
+            "destination.host": destination.host,
+            "destination.kind": "http",
+            "destination.local": destination.local,
+        }
+        details = {"connection": row.name, "host": destination.host}
+        layout = open_layout(row, head) if row.inspect_request or row.inspect_response else None
+        document = _read_json(head, body) if row.inspect_request else None
+        action = Action(KIND, "Connection", row.name, attributes)
+        return action, Message(body, document, details, plan, layout=layout)
+
+    def _find(self, head: RequestHead) -> Open:
+        opened = self._registry.find(head.params["connection"])
+        if opened is None:
+            raise BadRequest("There is no such connection.", code="not_found")
+        return opened
+
+    def _plan(self, opened: Open, head: RequestHead) -> Plan:
+        row, rest = opened.row, head.params.get("path", "")
+        path = find_upstream_path(row, rest, head.query)
+        if not is_allowed(row, head.method, "/" + rest):
+            raise Denied("The connection does not take this method and path.")
+        return Plan(opened, path)
+
+    async def dispatch(self, recorded: Recorded) -> Reply:
+        """Raises `DispatchError`."""
+        plan: Plan = recorded.message.plan
+        opened = plan.opened
+        if self._registry.find(opened.row.name) is not opened:  # changed meanwhile: it may have waited for a human
+            plan = self._plan(self._find(recorded.head), recorded.head)
+            opened = plan.opened
+        if opened.injection.needs_whole_body and recorded.message.stream is not None and has_body(recorded.head):
+            raise DispatchError("The connection was changed meanwhile; ask again.")
+        opened.begin()
+        is_stream = False
+        try:
+            reply = await self._carry_out(opened, plan, recorded, opened.leave)
+            is_stream = not isinstance(reply.body, bytes)
+            return reply
+        finally:
+            if not is_stream:
+                await opened.leave()
+
+    async def _carry_out(self, opened: Open, plan: Plan, recorded: Recorded, close: Close) -> Reply:
+        """The request; again with a new token where the upstream refused the old one, and once for each redirect."""
+        asked = Outgoing(
+            recorded.head.method, plan.path, outgoing(recorded.head.headers, opened.row.keep_headers), _body(recorded)
+        )
+        hop, renewed = Hop(opened.origin, asked), False
+        for _ in range(MOST_REDIRECTS + 2):
+            started = time.monotonic()
+            sending = await _send(opened, hop, recorded)
+            is_stream = False
+            try:
+                upstream = await sending.__aenter__()
+                if not renewed and _may_renew(opened, hop, upstream):
+                    renewed = True
+                    continue
+                locations = [value for name, value in upstream.headers if name == b"location"]
+                further = follow(opened.row, hop, upstream.status, locations)
+                if further is not None:
+                    hop = further
+                    continue
+
+                async def leave(sending: Sending = sending) -> None:
+                    await sending.__aexit__(None, None, None)
+                    await close()
+
+                answered = Answered(upstream, opened.row, opened.needles, hop, started)
+                reply = await answer(answered, leave)
+                is_stream = not isinstance(reply.body, bytes)
+                return reply
+            finally:
+                if not is_stream:  # whatever happened: the upstream must not go on working for nobody
+                    await sending.__aexit__(None, None, None)
+        raise DispatchError("The upstream redirected too often.")
+
+
+async def _send(opened: Open, hop: Hop, recorded: Recorded) -> Sending:
+    is_own = hop.origin == opened.origin
+    asked = await opened.injection.apply(hop.asked) if is_own else hop.asked
+    headers = list(asked.headers)
+    body: bytes | AsyncIterator[bytes] = asked.body or b""
+    stream = recorded.message.stream
+    if asked.body is None and stream is not None:
+        body = aiter(stream)
+        if stream.length is not None:
+            headers.append(("content-length", str(stream.length)))
+    return opened.find_pool(hop.origin).send(asked.method, asked.path, headers, body)
+
+
+def has_body(head: RequestHead) -> bool:
+    """Whether the request has content at all (RFC 9112 §6)."""
+    length = head.header(b"content-length")
+    return (length is not None and length != b"0") or bool(head.all(b"transfer-encoding"))
+
+
+def _body(recorded: Recorded) -> bytes | None:
+    """None: it goes on as it arrives."""
+    is_streamed = recorded.message.stream is not None and has_body(recorded.head)
+    return None if is_streamed else recorded.message.raw
+
+
+def _may_renew(opened: Open, hop: Hop, upstream: UpstreamReply) -> bool:
+    """Whether the upstream refused a token that another may be had for, and the body is still there."""
+    if upstream.status != 401 or hop.origin != opened.origin:
+        return False
+    return opened.injection.forget() and hop.asked.body is not None
+
+
+def _read_json(head: RequestHead, body: bytes) -> JSON:
+    """The value of a body that says that it is JSON; None for any other. Raises `BadRequest` (invalid_json)."""
+    kind = (head.header(b"content-type") or b"").split(b";")[0].strip().lower()
+    if not body or not (kind == b"application/json" or kind.endswith(b"+json")):
+        return None
+    try:
+        return parse(body)
+    except JsonError as error:
+        raise BadRequest(str(error), code="invalid_json") from error

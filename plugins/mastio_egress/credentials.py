@@ -1,0 +1,188 @@
+"""How a connection's credential is put into a request, one class for each kind."""
+
+from __future__ import annotations
+
+import importlib
+from base64 import b64encode
+from dataclasses import dataclass, replace
+from typing import Protocol
+from urllib.parse import quote, quote_plus, unquote_to_bytes
+
+from mastio.errors import BadRequest, DispatchError
+from mastio.oauth_client import Token, fetch_token
+from mastio.provider_secrets import AccessKey
+from mastio.services import Services, Upstream
+from mastio.store.base import ConnectionCredential, ConnectionRow
+
+Headers = list[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    """One request. `path` is behind the base URL, with the query. `body` None: it goes on as it arrives."""
+
+    method: str
+    path: str
+    headers: Headers
+    body: bytes | None
+
+    def with_header(self, name: str, value: str) -> Outgoing:
+        """In place of what the agent sent by that name."""
+        return replace(self, headers=[pair for pair in self.headers if pair[0] != name] + [(name, value)])
+
+
+class Injection(Protocol):
+    """`needs_whole_body`: it is signed, so it cannot go on as it arrives."""
+
+    needs_whole_body: bool
+
+    @property
+    def secrets(self) -> tuple[bytes, ...]:
+        """What must not come back, as it is now."""
+
+    async def apply(self, asked: Outgoing) -> Outgoing:
+        """Raises `DispatchError` where the credential cannot be had, `BadRequest` for what takes its place."""
+
+    def forget(self) -> bool:
+        """The upstream refused it. Whether the next one may be another."""
+
+
+class Nothing:
+    """A connection without a credential of the appliance, or with one that TLS shows."""
+
+    needs_whole_body = False
+    secrets: tuple[bytes, ...] = ()
+
+    async def apply(self, asked: Outgoing) -> Outgoing:
+        return asked
+
+    def forget(self) -> bool:
+        return False
+
+
+class Missing(Nothing):
+    """The secret cannot be had: its file is gone, or it does not open. Nothing is sent without it."""
+
+    async def apply(self, asked: Outgoing) -> Outgoing:
+        raise DispatchError("The connection's credential cannot be had.", code="upstream_refused")
+
+
+class Header:
+    """A header with a fixed value."""
+
+    needs_whole_body = False
+
+    def __init__(self, name: str, value: str, *secrets: str) -> None:
+        self._name = name
+        self._value = value
+        self.secrets = tuple(dict.fromkeys(text.encode() for text in (value, *secrets)))
+
+    async def apply(self, asked: Outgoing) -> Outgoing:
+        return asked.with_header(self._name, self._value)
+
+    def forget(self) -> bool:
+        return False
+
+
+class Query:
+    """A parameter of the query. An agent's own by that name would stand beside it, and who knows which one counts."""
+
+    needs_whole_body = False
+
+    def __init__(self, parameter: str, secret: str) -> None:
+        self._name = parameter.encode()
+        self._pair = f"{quote(parameter, safe='')}={quote(secret, safe='')}"
+        self.secrets = (secret.encode(),)
+
+    async def apply(self, asked: Outgoing) -> Outgoing:
+        _, _, query = asked.path.partition("?")
+        for pair in query.replace(";", "&").split("&"):
+            name = unquote_to_bytes(pair.partition("=")[0].replace("+", " "))
+            if name.strip().lower() == self._name.lower():
+                raise BadRequest("The query has the parameter that the connection's credential is put in.")
+        joint = "" if asked.path.endswith(("?", "&")) else "&" if "?" in asked.path else "?"
+        return replace(asked, path=f"{asked.path}{joint}{self._pair}")
+
+    def forget(self) -> bool:
+        return False
+
+
+class Bearer:
+    """A token that is fetched with a client's credentials (RFC 6749 §4.4)."""
+
+    needs_whole_body = False
+
+    def __init__(self, pool: Upstream, credential: ConnectionCredential, secret: str) -> None:
+        options = credential.options
+        form = {"grant_type": "client_credentials"}
+        form |= {name: options[name] for name in ("scope", "audience") if options.get(name)}
+        more: Headers = []
+        basic = b64encode(f"{quote_plus(options['client_id'])}:{quote_plus(secret)}".encode()).decode("ascii")
+        if options.get("client_auth") == "body":
+            form |= {"client_id": options["client_id"], "client_secret": secret}
+        else:  # RFC 6749 §2.3.1
+            more = [("authorization", f"Basic {basic}")]
+        self._fixed = (secret.encode(), basic.encode())
+        self._token = Token(lambda: fetch_token(pool, form, more))
+
+    @property
+    def secrets(self) -> tuple[bytes, ...]:
+        current = self._token.current
+        return self._fixed if current is None else (*self._fixed, current.encode())
+
+    async def apply(self, asked: Outgoing) -> Outgoing:
+        return asked.with_header("authorization", f"Bearer {await self._token.get()}")
+
+    def forget(self) -> bool:
+        return self._token.forget()
+
+
+S3 = "s3"
+
+
+class Signed:
+    """AWS Signature Version 4. S3 takes bodies that are not signed, where TLS keeps them whole."""
+
+    def __init__(self, row: ConnectionRow, credential: ConnectionCredential, secret: str) -> None:
+        options = credential.options
+        key = AccessKey(options["access_key_id"], secret, None, options["region"])
+        # Only where it is used: Amazon's library would cost every worker memory for nothing.
+        self._signature = importlib.import_module("mastio.sigv4").Signature(key, row.base_url, options["service"])
+        self.needs_whole_body = not (options["service"] == S3 and row.base_url.startswith("https:"))
+        self.secrets = (secret.encode(),)
+
+    async def apply(self, asked: Outgoing) -> Outgoing:
+        body = asked.body if self.needs_whole_body else None
+        for name, value in await self._signature.headers(asked.method, asked.path, asked.headers, body):
+            asked = asked.with_header(name, value)
+        return asked
+
+    def forget(self) -> bool:
+        return False
+
+
+def open_injection(services: Services, row: ConnectionRow) -> Injection:
+    """Raises `TargetError` for a place of tokens that is not acceptable."""
+    credential = row.credential
+    if credential is None:
+        return Nothing()
+    options, secret = credential.options, credential.secret
+    if secret is None:
+        return Missing()
+    match credential.kind:
+        case "bearer":
+            return Header("authorization", f"Bearer {secret}", secret)
+        case "header":
+            return Header(options["header"].lower(), options.get("prefix", "") + secret, secret)
+        case "query":
+            return Query(options["parameter"], secret)
+        case "basic":
+            pair = b64encode(f"{options['username']}:{secret}".encode()).decode("ascii")
+            return Header("authorization", f"Basic {pair}", pair, secret)
+        case "oauth":
+            pool = services.upstreams.open(options["token_url"], row.allow_addresses, row.timeouts)
+            return Bearer(pool, credential, secret)
+        case "sigv4":
+            return Signed(row, credential, secret)
+        case "certificate":
+            return Nothing()

@@ -1,0 +1,165 @@
+"""What becomes of an upstream's reply: bounded, searched for the credential, whole where it is looked into, else as it
+arrives.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+from mastio.errors import DispatchError
+from mastio.exchange import Reply, Window
+from mastio.services import UpstreamReply
+from mastio.store.base import ConnectionRow
+from mastio_egress.echo import EchoFilter, Needles, open_filter
+from mastio_egress.headers import incoming, reply_length
+from mastio_egress.redirects import REDIRECTS, Hop, rewrite_location
+
+Headers = list[tuple[bytes, bytes]]
+
+SMALL = 64 * 1024
+"""Bytes of a reply that is read before it goes on: its head and its end are one piece then."""
+
+MOST_INSPECTED = 10 * 1024 * 1024
+MOST_HELD = 1024 * 1024
+"""Bytes of an event that is waited for, where events are looked into."""
+
+EVENTS = b"text/event-stream"
+NO_BODY = frozenset({204, 205, 304})
+
+_END = re.compile(rb"\r\n\r\n|\n\n|\r\r|\n\r\n")
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A reply's head, and what is known of the request that it is for. `started` (monotonic): when that was sent."""
+
+    upstream: UpstreamReply
+    row: ConnectionRow
+    needles: Needles
+    hop: Hop
+    started: float
+
+
+async def answer(answered: Answered, close: Callable[[], Awaitable[None]]) -> Reply:
+    """Raises `DispatchError`. `close` is the stream's to call, where the reply is one; else the caller's."""
+    upstream, row = answered.upstream, answered.row
+    facts: dict[str, Any] = {"upstream_status": upstream.status}
+    echo = open_filter(answered.needles, upstream.headers)
+    length = reply_length(upstream.headers)
+    has_body = answered.hop.asked.method != "HEAD" and upstream.status not in NO_BODY
+    if has_body and length is not None and length > row.limits.response_bytes:
+        raise DispatchError("The upstream's reply is larger than the connection takes.")
+    headers = [pair for pair in incoming(upstream.headers, row.keep_headers) if pair[0] != b"location"]
+    headers += find_location(answered)
+    headers, masked = mask_headers(headers, answered.needles)
+    told = Told(facts, answered.started, masked)
+    if not has_body:
+        told.end(echo)
+        if length is not None and upstream.status != 204:
+            headers.append((b"content-length", b"%d" % length))
+        return Reply(upstream.status, headers, _nothing(), facts, close)
+    is_events = row.inspect_response and content_type(headers) == EVENTS
+    if row.inspect_response and find_coding(upstream.headers):
+        raise DispatchError("The upstream's reply is compressed and cannot be inspected.")
+    if (row.inspect_response and not is_events) or (length is not None and length <= SMALL):
+        most = min(row.limits.response_bytes, MOST_INSPECTED)
+        body = echo.feed(await upstream.read(most)) + echo.close()
+        told.end(echo)
+        return Reply(upstream.status, headers, body, facts)
+    pieces = _pieces(upstream, row, echo, told, length)
+    if is_events:
+        return Reply(upstream.status, headers, _events(pieces), facts, close)
+    if length is not None:
+        headers.append((b"content-length", b"%d" % length))
+    return Reply(upstream.status, headers, pieces, facts, close)
+
+
+class Told:
+    """What the entry says of a reply."""
+
+    def __init__(self, facts: dict[str, Any], started: float, masked: int) -> None:
+        self._facts = facts
+        self._started = started
+        self._masked = masked
+
+    def end(self, echo: EchoFilter) -> None:
+        self._facts["milliseconds"] = int((time.monotonic() - self._started) * 1000)
+        if masked := self._masked + echo.masked:
+            self._facts["credential_masked"] = masked
+
+
+async def _pieces(
+    upstream: UpstreamReply, row: ConnectionRow, echo: EchoFilter, told: Told, length: int | None
+) -> AsyncIterator[Window]:
+    """The body as it arrives. Whoever was told its length holds all of it with the last byte, so that one is marked."""
+    size = 0
+    async for chunk in upstream.chunks():
+        size += len(chunk)
+        if size > row.limits.response_bytes:
+            raise DispatchError("The upstream's reply is larger than the connection takes.")
+        data = echo.feed(chunk)
+        if size == length:
+            break
+        if data:
+            yield Window(data)
+    else:
+        data = b""
+    data += echo.close()
+    told.end(echo)
+    yield Window(data, last=True)
+
+
+async def _nothing() -> AsyncIterator[Window]:
+    """The length in the head is that of another reply (RFC 9110 §8.6)."""
+    yield Window(b"", last=True)
+
+
+async def _events(windows: AsyncIterator[Window]) -> AsyncIterator[Window]:
+    """Cut where events end, for whoever looks into them."""
+    held = b""
+    async for window in windows:
+        held += window.data
+        if window.last:
+            yield Window(held, last=True)
+            return
+        end = 0
+        for match in _END.finditer(held):
+            end = match.end()
+        if end:
+            yield Window(held[:end])
+            held = held[end:]
+        if len(held) > MOST_HELD:
+            raise DispatchError("The upstream sent an event without end.")
+
+
+def find_location(answered: Answered) -> Headers:
+    """Where a redirect leads that was not followed: through the connection again, where it is the upstream's own."""
+    row, prefix = answered.row, f"/v1/egress/{answered.row.name}"
+    locations = [value for name, value in answered.upstream.headers if name == b"location"]
+    if len(locations) != 1 or answered.upstream.status not in (201, 202, *REDIRECTS):
+        return []
+    shown = rewrite_location(row, locations[0], answered.hop.asked.path, prefix)
+    return [] if shown is None else [(b"location", shown)]
+
+
+def mask_headers(headers: Headers, needles: Needles) -> tuple[Headers, int]:
+    """With `*` in the place of the credential, and how many headers had it."""
+    if not needles:
+        return headers, 0
+    masked = [(needles.mask(name), needles.mask(value)) for name, value in headers]
+    return masked, sum(before != after for before, after in zip(headers, masked, strict=True))
+
+
+def find_coding(headers: Headers) -> bytes:
+    """The content codings, as they came; empty for none."""
+    codings = [value.strip().lower() for name, value in headers if name == b"content-encoding"]
+    return b",".join(coding for coding in codings if coding not in (b"", b"identity"))
+
+
+def content_type(headers: Headers) -> bytes:
+    value = next((value for name, value in headers if name == b"content-type"), b"")
+    return value.split(b";")[0].strip().lower()
