@@ -45,6 +45,8 @@ _METHOD = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _PATH = re.compile(r"([/?][!\x22$-\[\]-~]*)?")
 """What may follow a base URL: nothing that ends the request line or turns the host into something else."""
 
+_NAME = re.compile(rb"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+_CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
 _OURS = frozenset({"host", "transfer-encoding", "expect"})
 """Headers that are made here, from what is really sent and where to."""
 
@@ -124,7 +126,7 @@ class Sending:
         else:
             data = self._body or None
         try:
-            return await self._pool.request(self._method, self._path, headers, data, self._attempt)
+            response = await self._pool.request(self._method, self._path, headers, data, self._attempt)
         except ForbiddenAddress as error:
             raise _forbidden() from error
         except Untrusted as error:
@@ -140,6 +142,10 @@ class Sending:
         except (aiohttp.ClientError, OSError, ValueError) as error:
             _raise_failure(self._upload)
             raise DispatchError("The upstream broke off the exchange.") from error
+        if not _is_well_formed(response):
+            response.close()
+            raise DispatchError("The upstream's reply is not well-formed.")
+        return response
 
     async def _break_off(self) -> None:
         """There is no reply, or nobody waits for it any more."""
@@ -191,6 +197,18 @@ def _raise_failure(upload: Upload | None) -> None:
     """What went wrong with the body is no fault of the upstream's."""
     if upload is not None and upload.failure is not None:
         raise upload.failure
+
+
+def _is_well_formed(response: aiohttp.ClientResponse) -> bool:
+    """What the library's parser lets pass: a status that is none, or none that was asked for (101), names that are no
+    tokens, values with control characters (RFC 9110 §5.5), and codings that it does not undo (RFC 9112 §6.1)."""
+    codings = []
+    for name, value in response.raw_headers:
+        if not _NAME.fullmatch(name) or _CONTROL.search(value):
+            return False
+        if name.lower() == b"transfer-encoding":
+            codings.append(value.lower())
+    return 200 <= response.status <= 599 and codings in ([], [b"chunked"])
 
 
 def _take_length(headers: list[tuple[str, str]]) -> tuple[list[tuple[str, str]], int | None]:

@@ -86,7 +86,7 @@ class Upload(aiohttp.Payload):
                 await asyncio.get_running_loop().create_future()  # cancelled when the reply has been read
             if left is not None:
                 left -= len(piece)
-                if left < 0:
+                if left < 0 or (left == 0 and await self._has_more()):
                     raise self._fail()
             if piece:
                 await self._put(writer, piece)
@@ -103,6 +103,13 @@ class Upload(aiohttp.Payload):
         finally:
             if not got:
                 self.failure = sys.exception()
+
+    async def _has_more(self) -> bool:
+        """Asked before the last piece that the length has room for: without it there is no whole request."""
+        while (piece := await self._next()) is not None:
+            if piece:
+                return True
+        return False
 
     def _fail(self) -> DispatchError:
         self.failure = error = DispatchError("The body is not as long as its head says.")
