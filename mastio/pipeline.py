@@ -70,7 +70,17 @@ from mastio.streams import OpenStreams, bind_again
 from mastio.strictjson import JsonError, parse
 from mastio.telemetry import Telemetry
 from mastio.watching import Watching, describe
-from mastio.wire import ArrivingBody, ClientGone, Interruption, RawHeaders, Receive, Send, read_body, send_response
+from mastio.wire import (
+    ArrivingBody,
+    ClientGone,
+    Interruption,
+    RawHeaders,
+    Receive,
+    Send,
+    has_body,
+    read_body,
+    send_response,
+)
 
 log = logging.getLogger("mastio.pipeline")
 
@@ -202,7 +212,7 @@ class Pipeline:
         head, stream = authenticated.received.head, None
         take_in = self._intake.get(head.route.kind)
         intake = Intake(head.route.limit) if take_in is None else take_in(head, authenticated.principal)
-        if intake.streams:
+        if intake.streams and has_body(head):
             body, stream = b"", ArrivingBody(head, receive, intake.limit, self._digest_key)
         elif body is None:
             body = await read_body(head, receive, intake.limit)

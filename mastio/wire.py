@@ -79,6 +79,12 @@ def _ignore(*_: object) -> None:
     """Nobody wants to know."""
 
 
+def has_body(head: RequestHead) -> bool:
+    """Whether a request has content at all (RFC 9112 §6)."""
+    length = head.header(b"content-length")
+    return (length is not None and length != b"0") or bool(head.all(b"transfer-encoding"))
+
+
 class ArrivingBody:
     """`exchange.Stream`: a body that goes on as it arrives."""
 
@@ -120,7 +126,9 @@ class ArrivingBody:
                 if self.size > self._limit:
                     await self._end(_too_large(self._limit))
                 self._digest.update(piece)
-                self.is_over = not message.get("more_body", False)
+                if not message.get("more_body", False):
+                    self.is_over = True
+                    self._done()  # whoever knows its length asks for no piece after the last
                 if piece:
                     yield piece
         finally:

@@ -91,7 +91,7 @@ class Calls:
         if self._registry.find(opened.row.name) is not opened:  # changed meanwhile: it may have waited for a human
             plan = self._plan(self._find(recorded.head), recorded.head)
             opened = plan.opened
-        if opened.injection.needs_whole_body and recorded.message.stream is not None and has_body(recorded.head):
+        if opened.injection.needs_whole_body and recorded.message.stream is not None:
             raise DispatchError("The connection was changed meanwhile; ask again.")
         opened.begin()
         is_stream = False
@@ -151,16 +151,9 @@ async def _send(opened: Open, hop: Hop, recorded: Recorded) -> Sending:
     return opened.find_pool(hop.origin).send(asked.method, asked.path, headers, body)
 
 
-def has_body(head: RequestHead) -> bool:
-    """Whether the request has content at all (RFC 9112 §6)."""
-    length = head.header(b"content-length")
-    return (length is not None and length != b"0") or bool(head.all(b"transfer-encoding"))
-
-
 def _body(recorded: Recorded) -> bytes | None:
     """None: it goes on as it arrives."""
-    is_streamed = recorded.message.stream is not None and has_body(recorded.head)
-    return None if is_streamed else recorded.message.raw
+    return recorded.message.raw if recorded.message.stream is None else None
 
 
 def _may_renew(opened: Open, hop: Hop, upstream: UpstreamReply) -> bool:

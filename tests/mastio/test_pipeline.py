@@ -757,10 +757,29 @@ def streaming(limit: int = 100, most: int = 100, **hooks: Any) -> tuple[World, S
     return world, sink
 
 
+CHUNKED = [(b"transfer-encoding", b"chunked")]
+
+
+async def test_what_has_no_body_is_watched_from_the_beginning() -> None:
+    """There is no reader of a body that would notice who hangs up."""
+    world, _ = streaming()
+
+    async def dispatch(recorded: Recorded) -> Reply:
+        assert recorded.message.stream is None
+        world.events.append("dispatch")
+        await pending()
+        return Reply(200, [])
+
+    world.hooks = replace(world.hooks, dispatch={"llm.chat": dispatch})
+    world.arriving = [{"type": "http.request"}, {"type": "http.disconnect"}]
+    await asyncio.wait_for(world.run(), 5)
+    assert world.events == ["intent", "dispatch", ("outcome", "cancelled")]
+
+
 async def test_a_body_goes_on_as_it_arrives_once_its_intent_is_durable() -> None:
     world, sink = streaming()
     world.arriving = arriving(b"one", b"", b"two")
-    await world.run()
+    await world.run(headers=CHUNKED)
     assert sink.got == [b"one", b"two"]
     assert world.events == ["intent", "dispatch", ("outcome", "ok"), 200, b"ok"]
     assert "bytes" not in world.entries[0].request
@@ -776,7 +795,7 @@ async def test_a_body_that_goes_on_is_bounded() -> None:
     assert (world.events[:2], world.code) == ([("event", "refused"), 413], "payload_too_large")
     world, sink = streaming(limit=5)
     world.arriving = arriving(b"one", b"two", b"three")
-    await world.run()
+    await world.run(headers=CHUNKED)
     assert sink.got == [b"one"]
     assert world.events[:4] == ["intent", "dispatch", ("outcome", "failed"), 413]
     assert world.entries[1].outcome["code"] == "payload_too_large"
@@ -785,7 +804,7 @@ async def test_a_body_that_goes_on_is_bounded() -> None:
 async def test_a_body_whose_sender_goes_away_never_ends() -> None:
     world, sink = streaming()
     world.arriving = arriving(b"one", ends=False)
-    await world.run()
+    await world.run(headers=CHUNKED)
     assert sink.got == [b"one"]
     assert world.events == ["intent", "dispatch", ("outcome", "cancelled")]
 
@@ -803,7 +822,7 @@ async def test_a_body_that_nobody_wants_any_more_is_thrown_away() -> None:
         return Reply(200, SSE, slow())
 
     world.hooks = replace(world.hooks, dispatch={"llm.chat": dispatch})
-    await world.run()
+    await world.run(headers=CHUNKED)
     assert sink.got == [b"one"]
     assert world.events == ["intent", "dispatch", 200, b"a", ("outcome", "cancelled")]
 
@@ -813,12 +832,12 @@ async def test_what_a_human_approves_is_read_whole() -> None:
         humans := Humans(APPROVED), ASKED, intake={"llm.chat": lambda head, principal: Intake(100, streams=True)}
     )
     world.arriving = arriving(b"one", b"two")
-    await world.run()
+    await world.run(headers=CHUNKED)
     assert humans.wanted[0].raw == b"onetwo"
     assert world.events[:2] == ["intent", ("dispatch", b"onetwo")]
     assert world.entries[0].request["digest"] == SERVICES.digest(b"onetwo")
     world.arriving = arriving(b"x" * 60, b"x" * 60)
-    await world.run()
+    await world.run(headers=CHUNKED)
     assert world.code == "payload_too_large"
 
 
