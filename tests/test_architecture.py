@@ -69,6 +69,8 @@ PURE = [
     "plugins/mastio_redaction/vault.py", "plugins/mastio_redaction/expressions.py",
     "plugins/mastio_redaction/tables.py",
     "plugins/mastio_redaction/catalogue/people.py", "plugins/mastio_redaction/catalogue/finance.py",
+    "plugins/mastio_egress/echo.py", "plugins/mastio_egress/headers.py", "plugins/mastio_egress/paths.py",
+    "plugins/mastio_egress/redirects.py", "plugins/mastio_egress/texts.py",
     "plugins/mastio_redaction/catalogue/national.py", "plugins/mastio_redaction/catalogue/health.py",
     "plugins/mastio_redaction/catalogue/network.py", "plugins/mastio_redaction/catalogue/secrets.py",
 ]  # fmt: skip

@@ -21,7 +21,7 @@ MOST_ENCODED = 4
 """How often a path may be encoded."""
 
 _METHOD = re.compile(r"[A-Z][A-Z0-9_-]{0,31}")
-_PATH = re.compile(r"/(?:(?:[A-Za-z0-9._~!$&'()*+,;=:@-]+|%[0-9A-Fa-f]{2})+(?:/|\Z))*")
+_PATH = re.compile(r"/(?:(?:[A-Za-z0-9._~!$&'()*+,;=:@-]++|%[0-9A-Fa-f]{2})++(?:/|\Z))*+")
 _QUERY = re.compile(rb"[\x21\x22\x24-\x7e]*")
 _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
