@@ -150,13 +150,12 @@ def verify_whole(row: ConnectionRow) -> None:
             )
 
 
-def destinations(row: ConnectionRow) -> tuple[tuple[str, str, int], ...]:
-    """The servers that get to see the secret, or what was had for it: scheme, host, port."""
+def destinations(row: ConnectionRow) -> tuple[str, ...]:
+    """The origins that get to see the secret, or what was had for it."""
     urls = [row.base_url]
     if row.credential is not None and row.credential.kind == "oauth":
         urls.append(row.credential.options["token_url"])
-    targets = [parse_base_url(url) for url in urls]
-    return tuple((target.scheme, target.host, target.port) for target in targets)
+    return tuple(parse_base_url(url).origin for url in urls)
 
 
 def _public_key(pem: str) -> bytes:

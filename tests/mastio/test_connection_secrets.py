@@ -103,10 +103,10 @@ def test_authorities() -> None:
 
 def test_where_a_secret_goes() -> None:
     row = ConnectionRow("a", "https://Api.example/v1", ConnectionCredential("bearer", "12345678"))
-    assert destinations(row) == (("https", "api.example", 443),)
+    assert destinations(row) == ("https://api.example:443",)
     options = {"token_url": "http://login.example:8080/t"}
     oauth = replace(row, credential=ConnectionCredential("oauth", "12345678", options))
-    assert destinations(oauth) == (("https", "api.example", 443), ("http", "login.example", 8080))
+    assert destinations(oauth) == ("https://api.example:443", "http://login.example:8080")
     with pytest.raises(CredentialError) as caught:
         verify_whole(oauth)
     assert caught.value.member == "credential.token_url"
