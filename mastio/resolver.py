@@ -69,7 +69,7 @@ class Resolver:
 
     async def resolve(self, host: str) -> tuple[Address, ...]:
         """All addresses of a name, IPv4 and IPv6, at least one. Raises `ResolveError`."""
-        if is_loopback_name(host):
+        if is_loopback_name(host.rstrip(".")):
             return LOOPBACK
         if looks_numeric(host):
             raise ResolveError("The name is an address in an unusual spelling.")

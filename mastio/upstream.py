@@ -19,7 +19,7 @@ import asyncio
 import re
 import socket
 import ssl
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from types import TracebackType
 from weakref import WeakSet
 
@@ -239,9 +239,11 @@ class Pool:
         judge: Judge,
         resolver: Resolver,
         timeouts: Mapping[str, float],
-        tls: ssl.SSLContext | None = None,
-        pin: bytes | None = None,
+        tls: ssl.SSLContext | None,
+        pin: bytes | None,
+        closed: Callable[[Pool], None],
     ) -> None:
+        self._told_closed = closed
         self._judge = judge
         self._resolver = resolver
         self._tls = tls
@@ -318,6 +320,7 @@ class Pool:
         return session
 
     async def close(self) -> None:
+        self._told_closed(self)
         if self._session is not None:
             await self._session.close()
 
@@ -329,7 +332,7 @@ class Pools:
     def __init__(self, own: Own | None = None, resolver: Resolver | None = None) -> None:
         self._own = own or Own()
         self._resolver = resolver or Resolver()
-        self._pools: list[Pool] = []
+        self._pools: set[Pool] = set()
 
     def open(
         self,
@@ -349,8 +352,9 @@ class Pools:
             timeouts,
             tls,
             None if pin is None else parse_pin(pin),
+            self._pools.discard,
         )
-        self._pools.append(pool)
+        self._pools.add(pool)
         return pool
 
     async def connect(
@@ -361,6 +365,6 @@ class Pools:
         return await connect(host, port, kind, judge, self._resolver)
 
     async def close(self) -> None:
-        for pool in self._pools:
+        for pool in tuple(self._pools):
             await pool.close()
         await self._resolver.close()

@@ -92,10 +92,11 @@ class Judge:
 async def resolve(host: str, port: int, judge: Judge, resolver: Resolver) -> tuple[Address, ...]:
     """The addresses of a name, or the one written out, all judged. Raises `ForbiddenAddress`, and `OSError` when there
     is none."""
-    judge.verify_name(host, port)
+    host = host.lower()
+    judge.verify_name(host.rstrip("."), port)
     written = parse_address(host)
     addresses = (written,) if written is not None else await resolver.resolve(host)
-    if is_loopback_name(host):
+    if is_loopback_name(host.rstrip(".")):
         addresses = judge.choose_loopback(addresses) or addresses
     judge.verify(addresses, port)
     return addresses

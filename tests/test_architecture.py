@@ -88,6 +88,47 @@ EFFECTS = {
     "httpx",
 }
 
+OUTSIDE = (
+    "mastio.__main__", "mastio.cli", "mastio.client", "mastio.compose", "mastio.demo", "mastio.native",
+    "mastio.prepare", "mastio.reloading", "mastio.serving", "mastio.store.migrations", "mastio.stubs",
+    "mastio.supervisor", "mastio_audit.verify",
+)  # fmt: skip
+"""What runs beside the appliance, not in a worker: the command line, the agent's side, who starts and keeps workers."""
+
+WAYS_OUT = {
+    "mastio/upstream.py": "the one way out: HTTP",
+    "mastio/upstream_connector.py": "makes its connections, and those of raw streams",
+    "mastio/upstream_upload.py": "sends its bodies",
+    "mastio/resolver.py": "asks the name servers",
+    "mastio/services.py": "names a socket's type only",
+    "mastio/worker.py": "is given its listening socket",
+    "mastio/protocol.py": "the server's side of HTTP",
+    "mastio/sigv4.py": "signs; nothing is sent",
+    "mastio/store/postgresql.py": "the appliance's own database",
+    "mastio/store/key_sources.py": "runs the admin's command for a key",
+    "plugins/mastio_audit/postgres.py": "the appliance's own database",
+    "plugins/mastio_audit/sinks/postgres.py": "the appliance's own database",
+    "plugins/mastio_cache/shared.py": "the appliance's own database",
+    "plugins/mastio_audit/sinks/__init__.py": "names a socket's kind only",
+    "plugins/mastio_audit/sinks/network.py": "talks through a socket that `services.upstreams` connected",
+}
+"""Which files of a worker have what a connection could be made with, and why."""
+
+CONNECTING = {"mastio/upstream_connector.py", "mastio/resolver.py"}
+"""And which ones make one."""
+
+NETWORKS = {
+    "aiodns", "aiohttp", "aioquic", "asyncpg", "awscrt", "botocore", "boto3", "ftplib", "grpc", "h2", "http.client",
+    "http.server", "httpx", "httpx2", "imaplib", "multiprocessing", "paramiko", "poplib", "psycopg", "pycares",
+    "redis", "requests", "smtplib", "socket", "socketserver", "sqlalchemy.ext.asyncio", "subprocess", "telnetlib",
+    "urllib.request", "urllib3", "uvicorn", "websockets", "xmlrpc",
+}  # fmt: skip
+CONNECTS = {
+    "sock_connect", "sock_sendto", "sendto", "connect_ex", "create_connection", "create_datagram_endpoint",
+    "create_unix_connection", "open_connection", "open_unix_connection", "getaddrinfo", "gethostbyname",
+    "gethostbyname_ex", "urlopen", "create_subprocess_exec", "create_subprocess_shell", "start_tls",
+}  # fmt: skip
+
 BROAD = {"mastio/pipeline.py": 2}
 """How many broad excepts: the pipeline's outer boundary and plugin call."""
 
@@ -146,6 +187,60 @@ def test_errors_and_exchange_stand_alone() -> None:
 @pytest.mark.parametrize("path", PURE)
 def test_the_deciding_code_is_pure(path: str) -> None:
     assert not EFFECTS & {name.split(".")[0] for name in imports_of(ROOT / path)}
+
+
+def is_outside(module: str) -> bool:
+    return any(module == one or module.startswith((f"{one}.", f"{one}_")) for one in OUTSIDE)
+
+
+IN_WORKERS = [file for file in [*CORE, *PLUGINS] if not is_outside(module_of(file))]
+
+
+@pytest.mark.parametrize("file", IN_WORKERS, ids=module_of)
+def test_a_worker_has_one_way_out(file: Path) -> None:
+    """Whatever can make a connection is where a reason is given; only what judges addresses makes one."""
+    path, tree = file.relative_to(ROOT).as_posix(), ast.parse(file.read_text("utf-8"))
+    names = {name for name in imports_of(file) for one in NETWORKS if name == one or name.startswith(f"{one}.")}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module in ("urllib", "http", "sqlalchemy.ext"):
+            names |= {f"{node.module}.{alias.name}" for alias in node.names} & NETWORKS
+    assert bool(names) == (path in WAYS_OUT), f"{path} imports {names or 'nothing that is listed'}"
+    called = {node.func for node in ast.walk(tree) if isinstance(node, ast.Call)}
+    connects = {ast.unparse(func) for func in called if ast.unparse(func).rpartition(".")[2] in CONNECTS}
+    connects |= {"socket.socket"} & {ast.unparse(func) for func in called}
+    if path not in CONNECTING and path != "mastio/worker.py":
+        assert not connects, f"{path} calls {connects}"
+
+
+def test_every_way_out_exists() -> None:
+    known = {file.relative_to(ROOT).as_posix() for file in IN_WORKERS}
+    assert WAYS_OUT.keys() <= known and WAYS_OUT.keys() >= CONNECTING
+
+
+def test_a_worker_loads_nothing_of_what_runs_beside_it() -> None:
+    """All that is imported from `mastio.worker` and the plugins on, names in texts that are modules included."""
+    files = {module_of(file): file for file in [*CORE, *PLUGINS]}
+    seen: set[str] = set()
+    ahead = ["mastio.worker", *(module for module in files if module.startswith("mastio_") and "." not in module)]
+    while ahead:
+        module = ahead.pop()
+        if module in seen or module not in files:
+            continue
+        seen.add(module)
+        for name in _named(files[module]):
+            parts = name.split(".")
+            ahead += [".".join(parts[:count]) for count in range(1, len(parts) + 1)]
+    assert len(seen) > 200
+    assert not [module for module in seen if is_outside(module)]
+
+
+def _named(file: Path) -> Iterator[str]:
+    yield from imports_of(file)
+    for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.startswith("mastio"):
+            yield node.value
 
 
 @pytest.mark.parametrize("file", [*CORE, *PLUGINS], ids=module_of)

@@ -6,11 +6,11 @@ RFC 9110 §15.4. Every hop is judged like the first request: its origin, its pat
 from __future__ import annotations
 
 from dataclasses import dataclass
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urljoin
 
 from mastio.errors import BadRequest
 from mastio.store.base import ConnectionRow
-from mastio.target import Target, TargetError, parse_base_url
+from mastio.target import Target, TargetError, parse_base_url, parse_url
 from mastio_egress.credentials import Outgoing
 from mastio_egress.paths import find_upstream_path, is_allowed
 
@@ -94,13 +94,13 @@ def _resolve(base: str, location: bytes) -> tuple[Target, str, bytes] | None:
     """Target, path and query of a reference (RFC 3986 §5); None for one that leads nowhere we could judge."""
     try:
         text = location.decode("ascii")
-        parts = urlsplit(urljoin(base, text))
-        if any(c <= " " or c in "\\\x7f" for c in text) or "@" in parts.netloc:
+        if any(c <= " " or c in "\\\x7f" for c in text):
             return None
-        target = parse_base_url(f"{parts.scheme}://{parts.netloc}")
+        target, sent = parse_url(urljoin(base, text))
     except (ValueError, TargetError):
         return None
-    return target, parts.path or "/", parts.query.encode("ascii")
+    path, _, query = sent.partition("?")
+    return target, path, query.encode("ascii")
 
 
 def _behind(base: str, path: str) -> str | None:

@@ -18,6 +18,7 @@ import socket
 import ssl
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from urllib.parse import urlsplit
 
 from mastio import __version__
@@ -35,6 +36,9 @@ from mastio_audit.sinks.settings import FileSettings, Format, SinkSettings, Sysl
 from mastio_audit.sinks.sink import Sink
 from mastio_audit.sinks.view import View, view
 from mastio_audit.store import LogReader, StoreError
+
+ANYWHERE = ("0.0.0.0/0", "::/0")
+"""Where a receiver may be that says nothing of it: most are inside. Metadata and the like are not opened by it."""
 
 BODIES: Mapping[Format, Callable[[View, str, str], bytes]] = {
     "json": lambda shown, host, version: shown.json,
@@ -103,7 +107,9 @@ def _make(settings: SinkSettings, services: Services) -> Sink:
         return FileSink(settings.path)
     render = _renderer(settings, services)
     kind = socket.SOCK_DGRAM if settings.transport == "udp" else socket.SOCK_STREAM
-    return SyslogSink(settings.host, settings.port, kind, render, _tls(settings))
+    allowed = ANYWHERE if settings.allow_addresses is None else settings.allow_addresses
+    connect = partial(services.upstreams.connect, settings.host, settings.port, kind, allowed)
+    return SyslogSink(settings.host, connect, render, _tls(settings))
 
 
 def _renderer(settings: SyslogSettings, services: Services) -> Render:

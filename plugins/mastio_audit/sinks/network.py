@@ -19,7 +19,7 @@ import socket
 import ssl
 import struct
 import termios
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from functools import partial
 
 from mastio_audit.chain import Row
@@ -35,26 +35,28 @@ YIELD_EVERY = 10
 
 _RESET = struct.pack("ii", 1, 0)
 
+Connect = Callable[[], Awaitable[socket.socket]]
+"""A connected socket that does not block, made by the one way out. Raises `OSError`."""
+
 Render = Callable[[int, bytes], bytes]
 """A row as one syslog message."""
 
 
 class SyslogSink:
-    """Messages to `host`:`port`. `tls` None: plain TCP, or UDP with `kind` SOCK_DGRAM. See `Sink`."""
+    """Messages to who `connect` leads to. `tls` None: plain TCP, or UDP where that gives a socket for datagrams; `host`
+    is the name that the certificate must have. See `Sink`."""
 
     def __init__(
         self,
         host: str,
-        port: int,
-        kind: socket.SocketKind,
+        connect: Connect,
         render: Render,
         tls: ssl.SSLContext | None = None,
         *,
         patience: float = PATIENCE,
     ) -> None:
         self._host = host
-        self._port = port
-        self._kind = kind
+        self._connect = connect
         self._render = render
         self._tls = tls
         self._patience = patience
@@ -71,7 +73,8 @@ class SyslogSink:
         except ssl.SSLError as error:
             raise SinkError(f"TLS failed ({error.reason or type(error).__name__})") from error
         except OSError as error:
-            raise SinkError(f"the receiver cannot be reached ({error.strerror or type(error).__name__})") from error
+            why = error.strerror or str(error) or type(error).__name__
+            raise SinkError(f"the receiver cannot be reached ({why})") from error
 
     async def close(self) -> None:
         """Nothing stays open between two batches."""
@@ -89,7 +92,7 @@ class SyslogSink:
         link = await self._connect()
         ended = False
         try:
-            if self._kind is socket.SOCK_DGRAM:
+            if link.type is socket.SOCK_DGRAM:
                 for message in messages:
                     await loop.sock_sendall(link, message)
             elif self._tls is None:
@@ -98,29 +101,10 @@ class SyslogSink:
                 await _send_tls(link, self._tls, self._host, messages)
             ended = True
         finally:
-            if not ended and self._kind is socket.SOCK_STREAM:
+            if not ended and link.type is socket.SOCK_STREAM:
                 # what was not confirmed comes again: let the receiver drop the rest of it
                 link.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
             link.close()
-
-    async def _connect(self) -> socket.socket:
-        """To the first address that answers. Raises `OSError`."""
-        loop = asyncio.get_running_loop()
-        failure: OSError = OSError("the name has no address")
-        for family, kind, protocol, _, address in await loop.getaddrinfo(self._host, self._port, type=self._kind):
-            link = socket.socket(family, kind, protocol)
-            connected = False
-            try:
-                link.setblocking(False)
-                await loop.sock_connect(link, address)
-                connected = True
-                return link
-            except OSError as error:
-                failure = error
-            finally:
-                if not connected:
-                    link.close()
-        raise failure
 
 
 async def _send_plain(link: socket.socket, messages: Iterable[bytes]) -> None:

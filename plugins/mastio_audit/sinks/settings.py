@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from mastio.hooks import PluginSettings
+from mastio.hooks import Networks, PluginSettings
 
 Format = Literal["json", "cef", "ocsf"]
 From = Literal["end", "start"]
@@ -33,7 +33,8 @@ class FileSettings(PluginSettings):
 
 class SyslogSettings(PluginSettings):
     """A syslog receiver. `ca_file` is what its certificate must lead to (without one, the system's authorities);
-    `cert_file` and `key_file` are shown to a receiver that asks for a certificate."""
+    `cert_file` and `key_file` are shown to a receiver that asks for a certificate. `allow_addresses`: where it may be,
+    beyond public addresses; without it, anywhere that is no metadata service and not the appliance itself."""
 
     name: str = Field(pattern=r"^[a-z0-9-]{1,32}$")
     kind: Literal["syslog"]
@@ -42,6 +43,7 @@ class SyslogSettings(PluginSettings):
     ca_file: Path | None = None
     cert_file: Path | None = None
     key_file: Path | None = None
+    allow_addresses: Networks | None = None
     begin: From = Field(default="end", alias="from")
 
     @field_validator("address")

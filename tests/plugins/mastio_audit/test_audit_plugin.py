@@ -17,6 +17,7 @@ from mastio.exchange import Entry
 from mastio.hooks import Hooks
 from mastio.services import Services, Worker
 from mastio.store.base import SigningKey
+from mastio.upstream import Pools
 from mastio_audit import AuditSettings, chain, is_cut, open_store, plugin
 from mastio_audit.keys import derive
 from mastio_audit.postgres import PostgresStore
@@ -43,6 +44,7 @@ def services_for(
         "now": lambda: 1_700_000_000.0,
         "trust_domain": "test.example",
         "directory": SimpleNamespace(signing_keys=(KEY,)),
+        "upstreams": Pools(),
     }
     return Services(**values)
 

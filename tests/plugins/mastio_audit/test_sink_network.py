@@ -6,12 +6,16 @@ import asyncio
 import socket
 import ssl
 from collections.abc import Sequence
+from functools import partial
 
 import pytest
 import trustme
 
+from mastio.upstream import Pools
+from mastio.upstream_connector import Own
 from mastio_audit.chain import Row
-from mastio_audit.sinks.network import SyslogSink
+from mastio_audit.sinks import ANYWHERE
+from mastio_audit.sinks.network import Connect, SyslogSink
 from mastio_audit.sinks.sink import SinkError
 from receivers import TcpReceiver
 
@@ -22,10 +26,14 @@ def render(index: int, entry: bytes) -> bytes:
     return entry
 
 
+def connect_to(host: str, port: int, kind: socket.SocketKind) -> Connect:
+    return partial(Pools().connect, host, port, kind, ("127.0.0.1/32",))
+
+
 def sink_to(
     port: int, tls: ssl.SSLContext | None = None, *, host: str = "127.0.0.1", patience: float = 10
 ) -> SyslogSink:
-    return SyslogSink(host, port, socket.SOCK_STREAM, render, tls, patience=patience)
+    return SyslogSink(host, connect_to(host, port, socket.SOCK_STREAM), render, tls, patience=patience)
 
 
 def entries(rows: Sequence[Row]) -> list[bytes]:
@@ -161,11 +169,35 @@ async def test_a_receiver_that_ends_tls_by_closing_tcp_confirms(authority: trust
         assert (await answer).endswith(entries(ROWS)[-1])
 
 
+@pytest.mark.parametrize("kind", [socket.SOCK_STREAM, socket.SOCK_DGRAM])
+async def test_a_receiver_is_where_it_may_be(kind: socket.SocketKind) -> None:
+    """Nothing reaches one that is not, whichever way it is named; what is the matter is said."""
+    with TcpReceiver() as receiver:
+        pools = Pools(Own(frozenset({receiver.port})))
+        for host, allowed, own, why in (
+            ("127.0.0.1", (), Pools(), "neither public nor allowed"),
+            ("localhost", ("10.0.0.0/8",), Pools(), "neither public nor allowed"),
+            ("169.254.169.254", ANYWHERE, Pools(), "metadata"),
+            ("0.0.0.0", ANYWHERE, Pools(), "none that can be connected to"),
+            ("127.1", ANYWHERE, Pools(), "unusual spelling"),
+            ("127.0.0.1", ANYWHERE, pools, "own"),
+        ):
+            sink = SyslogSink(host, partial(own.connect, host, receiver.port, kind, allowed), render)
+            with pytest.raises(SinkError, match=why):
+                await sink.deliver(ROWS[:3])
+        assert receiver.streams == []
+        if kind is socket.SOCK_STREAM:
+            for host in ("127.0.0.1", "localhost"):
+                connect = partial(Pools().connect, host, receiver.port, kind, ANYWHERE)
+                await SyslogSink(host, connect, render).deliver(ROWS[:3])
+            assert len(receiver.streams) == 2
+
+
 async def test_a_datagram_for_each_entry() -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as receiver:
         receiver.bind(("127.0.0.1", 0))
         receiver.settimeout(5)
-        sink = SyslogSink("127.0.0.1", receiver.getsockname()[1], socket.SOCK_DGRAM, render)
+        sink = SyslogSink("127.0.0.1", connect_to("127.0.0.1", receiver.getsockname()[1], socket.SOCK_DGRAM), render)
         await sink.deliver(ROWS[:20])
         assert [receiver.recv(65536) for _ in range(20)] == entries(ROWS[:20])
 
