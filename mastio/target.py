@@ -98,7 +98,7 @@ _RESOLVER = re.compile(
 )
 _LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 _BASE_PATH = re.compile(r"(/[A-Za-z0-9._~!$&'()*+,;=:@-]+)*")
-_PATH = re.compile(r"(/([!$&-;=@-\[\]-_a-z{-~]|%[0-9A-Fa-f]{2})*)*")
+_PATH = re.compile(r"/([!$&-;=@-\[\]-_a-z{-~]|%[0-9A-Fa-f]{2})*")
 _QUERY = re.compile(r"[!$-;=?-\[\]-_a-z{-~]*")
 """What stands in real URLs, brackets and braces too: nothing that ends a line, a header or a quotation."""
 

@@ -1,3 +1,5 @@
+import time
+from contextlib import suppress
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from random import Random
 
@@ -267,6 +269,18 @@ def test_whatever_is_accepted_is_what_it_looks_like() -> None:
 def test_where_a_redirect_leads(url: str, host: str, sent: str) -> None:
     target, path = parse_url(url)
     assert (target.host, target.path, path) == (host, "", sent)
+
+
+@pytest.mark.parametrize("part", ["/a", "a", "/", "a.", "-", "%20", "//", "xn--"])
+@pytest.mark.parametrize("end", ['"', "%", " ", "\\", "é"])
+def test_what_is_long_and_odd_is_refused_quickly(part: str, end: str) -> None:
+    began = time.process_time()
+    for before in ("https://", "https://a.example/", "https://a.example/?"):
+        for read in (parse_base_url, parse_url):
+            for url in (f"{before}{part * 500}{end}", f"{before}{part * (4000 // len(part))}{end}"):
+                with suppress(TargetError):
+                    read(url)
+    assert time.process_time() - began < 0.2
 
 
 @pytest.mark.parametrize(
