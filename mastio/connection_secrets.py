@@ -41,6 +41,9 @@ NOT_OURS = frozenset(
 )  # fmt: skip
 """Headers that belong to one hop (RFC 9110 §7.6.1) or say where a message goes and ends: never set by description."""
 
+KEEPABLE = frozenset({"set-cookie", "set-cookie2", "www-authenticate", "authentication-info", "refresh"})
+"""Headers of replies that are taken out unless a connection keeps them; to keep another would do nothing."""
+
 ON_THE_WIRE: frozenset[CredentialKind] = frozenset({"bearer", "header", "query", "basic", "oauth"})
 """Kinds with which whoever reads a request can make others."""
 
@@ -121,15 +124,6 @@ def verify_authorities(pem: str) -> None:
         raise CredentialError("ca", "it must have certificates and nothing else")
 
 
-def verify_header(name: str) -> str:
-    """The name of a header that may be set or kept, in lower case. Raises `CredentialError`."""
-    if not _TOKEN.fullmatch(name):
-        raise CredentialError("header", "it must be the name of a header")
-    if name.lower() in NOT_OURS:
-        raise CredentialError("header", "this header belongs to the connection itself")
-    return name.lower()
-
-
 def verify_whole(row: ConnectionRow) -> None:
     """That the members of a connection go together. Raises `CredentialError`; its member is one of the connection."""
     encrypted = parse_base_url(row.base_url).scheme == "https"
@@ -187,8 +181,12 @@ def _matching(member: str, pattern: re.Pattern[str], text: str) -> Callable[[str
     return verify
 
 
-def _verify_header_option(value: str) -> None:
-    verify_header(value)
+def _verify_header(name: str) -> None:
+    """The name of a header that may be set. Raises `CredentialError`."""
+    if not _TOKEN.fullmatch(name):
+        raise CredentialError("header", "it must be the name of a header")
+    if name.lower() in NOT_OURS:
+        raise CredentialError("header", "this header belongs to the connection itself")
 
 
 def _verify_username(value: str) -> None:
@@ -210,7 +208,7 @@ def _verify_client_auth(value: str) -> None:
 
 
 _RULES: Mapping[str, Callable[[str], None]] = {
-    "header": _verify_header_option,
+    "header": _verify_header,
     "prefix": _matching("prefix", _PREFIX, "it must be printable ASCII and not begin with a space"),
     "parameter": _matching("parameter", _PARAMETER, "it must be the name of a query parameter"),
     "username": _verify_username,

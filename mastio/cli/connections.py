@@ -64,7 +64,7 @@ def _add_members(parser: argparse.ArgumentParser) -> None:
         "--path": ("GLOB", "a path that is allowed (default: all)"),
         "--allow-address": ("CIDR", "an address beyond the public ones"),
         "--redirect-host": ("HOST", "another host that redirects may lead to, without the credential"),
-        "--keep-header": ("NAME", "a header of replies to let through, though it is taken out by default"),
+        "--keep-header": ("NAME", "set-cookie, www-authenticate: let through, though taken out by default"),
     }
     for flag, (metavar, meaning) in lists.items():
         parser.add_argument(flag, action="append", metavar=metavar, help=f"{meaning}; repeatable")

@@ -8,7 +8,7 @@ from typing import Annotated, Self
 
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
-from mastio.connection_secrets import CredentialError, verify_authorities, verify_header
+from mastio.connection_secrets import KEEPABLE, CredentialError, verify_authorities
 from mastio.control.models import Answer, BaseUrl, Body, Name, Networks, Seconds, SecretFile
 from mastio.store.base import ConnectionLimits, CredentialKind
 from mastio.target import TargetError, parse_base_url
@@ -46,11 +46,10 @@ def _host(host: str) -> str:
     return target.host
 
 
-def _header(name: str) -> str:
-    try:
-        return verify_header(name)
-    except CredentialError as error:
-        raise ValueError(str(error)) from error
+def _kept(name: str) -> str:
+    if name.lower() not in KEEPABLE:
+        raise ValueError(f"it must be one of {', '.join(sorted(KEEPABLE))}; others are not taken out, or never kept")
+    return name.lower()
 
 
 def _authorities(pem: str) -> str:
@@ -67,8 +66,8 @@ Path = Annotated[str, AfterValidator(_path)]
 Paths = Annotated[list[Path], Field(min_length=1, max_length=200)]
 Host = Annotated[str, StringConstraints(min_length=1, max_length=253), AfterValidator(_host)]
 Hosts = Annotated[list[Host], Field(max_length=100)]
-Header = Annotated[str, AfterValidator(_header)]
-Headers = Annotated[list[Header], Field(max_length=50)]
+Kept = Annotated[str, AfterValidator(_kept)]
+Headers = Annotated[list[Kept], Field(max_length=50)]
 Authorities = Annotated[str, StringConstraints(min_length=1, max_length=64 * 1024), AfterValidator(_authorities)]
 Pin = Annotated[str, StringConstraints(pattern=r"^[0-9A-Fa-f]{64}$", to_lower=True)]
 Secret = Annotated[str, StringConstraints(pattern=r"^[\x20-\x7e\t\r\n]{1,16384}$")]

@@ -15,6 +15,7 @@ sys.path.insert(0, str(Path(__file__).parent / "control"))
 from connection_samples import client_pem, make_certificate, make_key, make_key_pem
 
 from mastio.connection_secrets import (
+    KEEPABLE,
     CredentialError,
     destinations,
     load_client_certificate,
@@ -24,6 +25,7 @@ from mastio.connection_secrets import (
     verify_whole,
 )
 from mastio.store.base import ConnectionCredential, ConnectionRow
+from mastio_egress.headers import KEPT_BY_RULE
 
 OTHER = ec.generate_private_key(ec.SECP256R1())
 
@@ -92,6 +94,11 @@ def test_defaults_of_options() -> None:
     assert verify_options("header", {"header": "X-Key"}) == {"header": "X-Key", "prefix": ""}
     assert verify_options("basic", {"username": ""}) == {"username": ""}
     assert verify_options("oauth", {"token_url": "https://t.example", "client_id": "c"})["client_auth"] == "basic"
+
+
+def test_what_may_be_kept_is_what_is_taken_out_by_rule() -> None:
+    """One list here, where it is judged, and one in the plugin, where it is done."""
+    assert {name.decode("ascii") for name in KEPT_BY_RULE} == KEEPABLE
 
 
 def test_authorities() -> None:
