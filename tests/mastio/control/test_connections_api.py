@@ -12,7 +12,10 @@ import pytest
 from connection_samples import CREDENTIALS, authority_pem, client_pem, renewed_pem
 from control_world import World
 
+from mastio.connection_secrets import OPTIONS
+
 CONNECTIONS = "/v1/admin/connections"
+OPTION_NAMES = ("kind", "secret", "secret_file", *(name for names in OPTIONS.values() for name in names))
 CANARY = "canary-secret-5f1d9a"
 BEARER = {"kind": "bearer", "secret": CANARY}
 CONNECTION: dict[str, Any] = {"name": "billing", "base_url": "https://api.example/v2", "credential": BEARER}
@@ -339,3 +342,30 @@ async def test_a_secret_that_cannot_be_had_is_not_thrown_away(world: World) -> N
     assert database.execute("SELECT secret FROM connections").fetchone()[0] is not None
     database.close()
     assert (await world.call("PATCH", f"{CONNECTIONS}/billing", {"credential": {"secret": CANARY}})).status_code == 200
+
+
+ODD: tuple[Any, ...] = (
+    None, True, 0, -1, 1.5, 2**70, 1e308, "", " ", "\x00", "x" * 70_000, "é", "\u202e", "*", "/", "//", "https://",
+    "https://[::1]", "https://[::1%25lo]", "http://127.1", [], [None], [[]], ["\x00"], ["x" * 600], ["*"] * 1000, {},
+    {"kind": None}, {"request": None}, {"connect": "1"}, {"a": {"b": {}}},
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("member", [*ANSWER, *(f"credential.{name}" for name in OPTION_NAMES)])
+async def test_nothing_odd_is_more_than_refused(world: World, member: str) -> None:
+    """Whatever a member is, the answer is a refusal that says so, or a connection that can be read again."""
+    kind = next((kind for kind, names in OPTIONS.items() if member.partition(".")[2] in names), "bearer")
+    described = {**CONNECTION, "name": "p", "credential": CREDENTIALS[kind].body}
+    assert (await world.call("POST", CONNECTIONS, described)).status_code == 201
+    for odd in ODD:
+        body: dict[str, Any] = {**CONNECTION, "credential": dict(CREDENTIALS[kind].body)}
+        (body["credential"] if "." in member else body)[member.rpartition(".")[2]] = odd
+        for method, where in (("POST", CONNECTIONS), ("PUT", f"{CONNECTIONS}/billing"), ("PATCH", f"{CONNECTIONS}/p")):
+            document = body if method != "PATCH" else {member.partition(".")[0]: body.get(member.partition(".")[0])}
+            reply = await world.call(method, where, document)
+            assert reply.status_code in (200, 201, 404, 409, 422), (method, odd)
+            if reply.status_code == 422:
+                named = (member.partition(".")[0], "credential.secret: give it again")
+                assert reply.json()["message"].startswith(named), (odd, reply.text)
+    for item in (await world.call("GET", CONNECTIONS)).json()["items"]:
+        assert world.directory.connections[item["name"]].base_url == item["base_url"]
