@@ -5,6 +5,7 @@ RFC 9110 §15.4. Every hop is judged like the first request: its origin, its pat
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from urllib.parse import urljoin
 
@@ -12,14 +13,19 @@ from mastio.errors import BadRequest
 from mastio.store.base import ConnectionRow
 from mastio.target import Target, TargetError, parse_base_url, parse_url
 from mastio_egress.credentials import Outgoing
-from mastio_egress.paths import find_upstream_path, is_allowed
+from mastio_egress.paths import find_upstream_path, is_allowed, normalise
 
 MOST_REDIRECTS = 5
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 KEEP_METHOD = frozenset({307, 308})
+WITHOUT_BODY = frozenset({"GET", "HEAD"})
 
 NOT_FOR_OTHERS = frozenset({"cookie", "origin", "referer"})
 OF_A_BODY = frozenset({"content-type", "content-length", "content-language", "content-location", "content-encoding"})
+
+_ODD = re.compile(r"[^\x21-\x7e]|\\")
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
+_AUTHORITY = re.compile(r"(?:[A-Za-z]+:)?//([^/?#]*)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,58 +37,66 @@ class Hop:
     asked: Outgoing
 
 
-def find_origin(target: Target) -> str:
-    host = f"[{target.host}]" if ":" in target.host else target.host
-    return f"{target.scheme}://{host}:{target.port}"
-
-
 def follow(row: ConnectionRow, hop: Hop, status: int, locations: list[bytes]) -> Hop | None:
-    """Where the reply to `hop` leads; None: the caller gets it as it is."""
+    """Where the reply to `hop` leads; None: the caller gets it as it is.
+
+    Within the upstream's own origin only what the agent might have asked for itself; to other hosts only what has no
+    body, over TLS and at the usual port.
+    """
     if not row.redirects or status not in REDIRECTS or len(locations) != 1:
         return None
     base = parse_base_url(row.base_url)
-    own = find_origin(base)
-    if hop.origin != own:  # whoever is not the upstream sends nobody anywhere
+    if hop.origin != base.origin:  # whoever is not the upstream sends nobody anywhere
         return None
     asked = _ask_again(hop.asked, status)
-    found = _resolve(f"{own}{base.path}{hop.asked.path}", locations[0])
+    found = _resolve(base, hop.asked.path, locations[0])
     if asked is None or found is None:
         return None
-    target, path, query = found
-    if find_origin(target) == own:
-        rest = _behind(base.path, path)
-        return None if rest is None else _to_own(row, own, asked, rest, query)
-    if target.scheme != "https" or target.host not in row.redirect_hosts:
+    target, path = found
+    if target.origin == base.origin:
+        return _to_own(row, base, asked, path)
+    if (target.scheme, target.port) != ("https", 443) or target.host not in row.redirect_hosts:
+        return None
+    if asked.method not in WITHOUT_BODY or asked.body:
         return None
     headers = [pair for pair in asked.headers if pair[0] not in NOT_FOR_OTHERS]
-    return Hop(find_origin(target), Outgoing(asked.method, _join(path, query), headers, asked.body))
+    return Hop(target.origin, Outgoing(asked.method, path, headers, b""))
 
 
 def rewrite_location(row: ConnectionRow, location: bytes, asked: str, prefix: str) -> bytes | None:
-    """What the caller is shown of a redirect that was not followed, for a request to `asked` behind the base URL. What
-    leads to the connection's own base URL leads there through the connection (`prefix`); None: nothing is shown."""
-    base = parse_base_url(row.base_url)
-    own = find_origin(base)
-    if (
-        b"@"
-        in location.partition(b"?")[0].partition(b"#")[0].removeprefix(b"//").partition(b"//")[2].partition(b"/")[0]
-    ):
+    """What the caller is shown of a redirect that was not followed, for a request to `asked` behind the base URL.
+
+    What leads to the connection's own base URL leads there through the connection (`prefix`). What the upstream means
+    of itself otherwise is written out: to the caller a path is one of the appliance. None: nothing is shown, since it
+    has a user in it, or leads nowhere that could be told.
+    """
+    text = location.decode("latin-1")
+    scheme, authority = _SCHEME.match(text), _AUTHORITY.match(text)
+    if _ODD.search(text) or (authority is not None and "@" in authority[1]):
         return None
-    found = _resolve(f"{own}{base.path}{asked}", location)
-    if found is None or find_origin(found[0]) != own:
+    if scheme is not None and scheme[1].lower() not in ("http", "https"):
         return location
-    rest = _behind(base.path, found[1])
+    base = parse_base_url(row.base_url)
+    found = _resolve(base, asked, location)
+    if found is None:
+        return location if authority is not None and authority[1] else None
+    target, path = found
+    if target.origin != base.origin:
+        return location
+    rest = _behind(base, path)
     if rest is None:
-        return location
-    fragment = location.partition(b"#")[1] + location.partition(b"#")[2]
-    return f"{prefix}{_join(rest, found[2])}".encode("latin-1") + fragment
+        return f"{target.origin}{path}".encode("ascii") if authority is None else location
+    if normalise(rest.partition("?")[0]) is None:
+        return None
+    _, sign, fragment = text.partition("#")
+    return f"{prefix}{rest}{sign}{fragment}".encode("ascii")
 
 
 def _ask_again(asked: Outgoing, status: int) -> Outgoing | None:
     """The request that a redirect with this status asks for; None where its body is gone."""
     if status in KEEP_METHOD:
         return asked if asked.body is not None else None
-    if asked.method in ("GET", "HEAD"):
+    if asked.method in WITHOUT_BODY:
         return Outgoing(asked.method, asked.path, asked.headers, b"")
     if status != 303 and asked.method != "POST":
         return asked if asked.body is not None else None
@@ -90,35 +104,30 @@ def _ask_again(asked: Outgoing, status: int) -> Outgoing | None:
     return Outgoing("GET", asked.path, headers, b"")
 
 
-def _resolve(base: str, location: bytes) -> tuple[Target, str, bytes] | None:
-    """Target, path and query of a reference (RFC 3986 §5); None for one that leads nowhere we could judge."""
+def _resolve(base: Target, asked: str, location: bytes) -> tuple[Target, str] | None:
+    """Where a reference leads (RFC 3986 §5) that came in reply to `asked`, with path and query; None: nowhere that
+    could be judged."""
     try:
         text = location.decode("ascii")
-        if any(c <= " " or c in "\\\x7f" for c in text):
-            return None
-        target, sent = parse_url(urljoin(base, text))
+        authority = _AUTHORITY.match(text)
+        if _ODD.search(text) or (_SCHEME.match(text) if authority is None else not authority[1]):
+            return None  # `https:x` and `https:///x` are read in several ways
+        return parse_url(urljoin(f"{base.origin}{base.path}{asked}", text))
     except (ValueError, TargetError):
         return None
-    path, _, query = sent.partition("?")
-    return target, path, query.encode("ascii")
 
 
-def _behind(base: str, path: str) -> str | None:
+def _behind(base: Target, path: str) -> str | None:
     """What stands behind the base URL's path; None where the path is not below it."""
-    if not base:
-        return path
-    return path[len(base) :] if path.startswith(f"{base}/") else None
+    return path.removeprefix(base.path) if path.startswith(f"{base.path}/") else None
 
 
-def _to_own(row: ConnectionRow, own: str, asked: Outgoing, rest: str, query: bytes) -> Hop | None:
+def _to_own(row: ConnectionRow, base: Target, asked: Outgoing, path: str) -> Hop | None:
+    rest, _, query = (_behind(base, path) or "").partition("?")
     try:
-        path = find_upstream_path(row, rest.removeprefix("/"), query)
+        found = find_upstream_path(row, rest.removeprefix("/"), query.encode("ascii"))
     except BadRequest:
         return None
-    if not is_allowed(row, asked.method, rest):
+    if not rest or not is_allowed(row, asked.method, rest):
         return None
-    return Hop(own, Outgoing(asked.method, path, asked.headers, asked.body))
-
-
-def _join(path: str, query: bytes) -> str:
-    return path + ("?" + query.decode("ascii") if query else "")
+    return Hop(base.origin, Outgoing(asked.method, found, asked.headers, asked.body))

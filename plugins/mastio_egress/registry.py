@@ -13,7 +13,6 @@ from mastio.target import Target, TargetError, parse_base_url
 from mastio.upstream_tls import TlsError, make_context
 from mastio_egress.credentials import Injection, open_injection
 from mastio_egress.echo import Needles
-from mastio_egress.redirects import find_origin
 
 log = logging.getLogger("mastio.egress")
 
@@ -38,7 +37,7 @@ class Open:
 
     @property
     def origin(self) -> str:
-        return find_origin(self.target)
+        return self.target.origin
 
     def find_pool(self, origin: str) -> Upstream:
         """For the connection's own origin, or one that it may be redirected to: there with nobody's certificate."""
