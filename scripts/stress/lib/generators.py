@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode, urlsplit
@@ -149,6 +149,12 @@ class Exchange:
         body = json.dumps(shape).replace("{model}", model).replace("{prompt}", text)
         headers = {"Content-Type": "application/json", **dialect["headers"]}
         return cls("POST", stream.get("path", dialect["path"]).replace("{model}", model), headers, body)
+
+    def behind(self, prefix: str) -> Exchange:
+        return replace(self, path=prefix + self.path)
+
+    def without(self, prefix: str) -> Exchange:
+        return replace(self, path=self.path.removeprefix(prefix))
 
     def filled(self, number: str, assertion: str = "") -> bytes:
         return self.body.replace("{number}", number).replace("{assertion}", assertion).encode()
