@@ -277,7 +277,7 @@ class Stream(Protocol):
 @dataclass(frozen=True, slots=True)
 class Intake:
     """How the body of a request is taken in: the most bytes that it may have, and whether it goes on as it arrives
-    rather than being read first. What goes on is not inspected."""
+    rather than being read first; a small one is read all the same. What goes on is not inspected."""
 
     limit: int
     streams: bool = False

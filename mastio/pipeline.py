@@ -77,7 +77,7 @@ from mastio.wire import (
     RawHeaders,
     Receive,
     Send,
-    has_body,
+    is_small,
     read_body,
     send_response,
 )
@@ -212,7 +212,7 @@ class Pipeline:
         head, stream = authenticated.received.head, None
         take_in = self._intake.get(head.route.kind)
         intake = Intake(head.route.limit) if take_in is None else take_in(head, authenticated.principal)
-        if intake.streams and has_body(head):
+        if intake.streams and not is_small(head):
             body, stream = b"", ArrivingBody(head, receive, intake.limit, self._digest_key)
         elif body is None:
             body = await read_body(head, receive, intake.limit)

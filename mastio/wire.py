@@ -23,6 +23,10 @@ BODY_SECONDS = 60.0
 """How long a body may take once its first piece is here; the edge has its own limit between two pieces."""
 
 
+SMALL = 64 * 1024
+"""Bytes."""
+
+
 class ClientGone(Exception):
     """The client hung up before its body was complete. Nobody is left to answer."""
 
@@ -79,10 +83,12 @@ def _ignore(*_: object) -> None:
     """Nobody wants to know."""
 
 
-def has_body(head: RequestHead) -> bool:
-    """Whether a request has content at all (RFC 9112 §6)."""
+def is_small(head: RequestHead) -> bool:
+    """Whether a request says that it has little content, or none at all (RFC 9112 §6): not worth going on in pieces."""
     length = head.header(b"content-length")
-    return (length is not None and length != b"0") or bool(head.all(b"transfer-encoding"))
+    if length is None:
+        return not head.all(b"transfer-encoding")
+    return len(length) <= len(str(SMALL)) and length.isdigit() and int(length) <= SMALL
 
 
 class ArrivingBody:

@@ -309,6 +309,9 @@ class EchoFilter(Protocol):
 
     def close(self) -> bytes: ...
 
+    def whole(self, data: bytes) -> bytes:
+        """For a body that is all there, in place of the two."""
+
 
 class Masker:
     """Puts `*` in the place of needles. Holds back only what may still become one."""
@@ -332,6 +335,9 @@ class Masker:
 
     def close(self) -> bytes:
         return self._release(self._held, len(self._held))
+
+    def whole(self, data: bytes) -> bytes:
+        return self._release(data, len(data))
 
     def _release(self, data: bytes, until: int) -> bytes:
         """Places that begin further on are found again with what comes next."""
@@ -389,6 +395,9 @@ class Decoded:
         self._verify()
         return b"".join(data for data, _ in self._waiting)
 
+    def whole(self, data: bytes) -> bytes:
+        return self.feed(data) + self.close()
+
     def _inflate(self, data: bytes) -> None:
         data, self._start = self._start + data, b""
         while data:
@@ -436,6 +445,9 @@ class Whole:
 
     def close(self) -> bytes:
         return b""
+
+    def whole(self, data: bytes) -> bytes:
+        return data
 
 
 def _window_bits(coding: bytes, data: bytes) -> int:

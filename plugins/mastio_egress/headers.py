@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable
+from functools import lru_cache
 
 from mastio import presented
 from mastio.errors import BadRequest, DispatchError
@@ -77,9 +78,10 @@ def outgoing(headers: Headers, keep: Collection[str] = ()) -> list[tuple[str, st
         named |= COOKIES
     passed: list[tuple[str, str]] = []
     for name, value in headers:
-        if not _TOKEN.fullmatch(name) or _CONTROL.search(value):
+        goes_up = _goes_up(name)
+        if goes_up is None or _CONTROL.search(value):
             raise BadRequest("A header has characters that do not belong in one.")
-        if not (name in named or _is_of_hop(name) or _is_ours(name)):
+        if goes_up and name not in named:
             passed.append((name.decode("ascii"), _decode(value)))
     return [*passed, ("accept-encoding", "identity")]
 
@@ -93,10 +95,9 @@ def incoming(headers: Headers, keep: Collection[str] = ()) -> Headers:
     passed = [
         (name, value)
         for name, value in headers
-        if not (name in named or _is_of_hop(name) or name in OURS or name in ORIGIN or name.startswith(OUR_PREFIXES))
-        and name != b"content-length"
+        if _comes_back(name)
+        and name not in named
         and (name not in KEPT_BY_RULE or _is_kept(name, keep))
-        and _TOKEN.fullmatch(name)
         and not _CONTROL.search(value)
     ]
     if sum(len(name) + len(value) + 4 for name, value in passed) > MOST:
@@ -137,6 +138,19 @@ def _named_by_connection(headers: Iterable[tuple[bytes, bytes]]) -> frozenset[by
 
 def _is_kept(name: bytes, keep: Collection[str]) -> bool:
     return any(kept.lower() == name.decode("ascii") for kept in keep)
+
+
+@lru_cache(maxsize=1024)
+def _goes_up(name: bytes) -> bool | None:
+    """None: it is no name of a header."""
+    return not (_is_of_hop(name) or _is_ours(name)) if _TOKEN.fullmatch(name) else None
+
+
+@lru_cache(maxsize=1024)
+def _comes_back(name: bytes) -> bool:
+    if _is_of_hop(name) or name in OURS or name in ORIGIN or name.startswith(OUR_PREFIXES) or name == b"content-length":
+        return False
+    return _TOKEN.fullmatch(name) is not None
 
 
 def _is_of_hop(name: bytes) -> bool:

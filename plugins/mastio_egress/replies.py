@@ -67,7 +67,7 @@ async def answer(answered: Answered, close: Callable[[], Awaitable[None]]) -> Re
         raise DispatchError("The upstream's reply is compressed and cannot be inspected.")
     if (row.inspect_response and not is_events) or (length is not None and length <= SMALL):
         most = min(row.limits.response_bytes, MOST_INSPECTED)
-        body = echo.feed(await upstream.read(most)) + echo.close()
+        body = echo.whole(await upstream.read(most))
         told.end(echo)
         return Reply(upstream.status, headers, body, facts)
     pieces = _pieces(upstream, row, echo, told, length)
@@ -148,7 +148,7 @@ def find_location(answered: Answered) -> Headers:
 
 def mask_headers(headers: Headers, needles: Needles) -> tuple[Headers, int]:
     """With `*` in the place of the credential, and how many headers had it."""
-    if not needles:
+    if not needles.find(b"\n".join(part for pair in headers for part in pair)):  # one look is enough, mostly
         return headers, 0
     masked = [(needles.mask(name), needles.mask(value)) for name, value in headers]
     return masked, sum(before != after for before, after in zip(headers, masked, strict=True))

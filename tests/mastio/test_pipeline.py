@@ -760,6 +760,15 @@ def streaming(limit: int = 100, most: int = 100, **hooks: Any) -> tuple[World, S
 CHUNKED = [(b"transfer-encoding", b"chunked")]
 
 
+async def test_what_is_small_is_read_all_the_same() -> None:
+    world = World(intake={"llm.chat": lambda head, principal: Intake(5, streams=True)})
+    await world.run(b"small", headers=[(b"content-length", b"5")])
+    assert world.events[:2] == ["intent", ("dispatch", b"small")]
+    assert world.entries[0].request["digest"] == SERVICES.digest(b"small")
+    await world.run(b"larger", headers=[(b"content-length", b"6")])
+    assert world.code == "payload_too_large"
+
+
 async def test_what_has_no_body_is_watched_from_the_beginning() -> None:
     """There is no reader of a body that would notice who hangs up."""
     world, _ = streaming()
@@ -784,14 +793,15 @@ async def test_a_body_goes_on_as_it_arrives_once_its_intent_is_durable() -> None
     assert world.events == ["intent", "dispatch", ("outcome", "ok"), 200, b"ok"]
     assert "bytes" not in world.entries[0].request
     assert world.entries[1].request == {"bytes": 6, "digest": SERVICES.digest(b"onetwo")}
-    world.arriving = arriving(b"one")
-    await world.run(headers=[(b"content-length", b"3")])
-    assert world.entries[2].request["bytes"] == 3
+    world.arriving = arriving(b"x" * 70_000)
+    world.hooks = replace(world.hooks, intake={"llm.chat": lambda head, principal: Intake(70_000, streams=True)})
+    await world.run(headers=[(b"content-length", b"70000")])
+    assert world.entries[2].request["bytes"] == 70_000
 
 
 async def test_a_body_that_goes_on_is_bounded() -> None:
-    world, sink = streaming(limit=5)
-    await world.run(headers=[(b"content-length", b"6")])
+    world, sink = streaming(limit=70_000)
+    await world.run(headers=[(b"content-length", b"70001")])
     assert (world.events[:2], world.code) == ([("event", "refused"), 413], "payload_too_large")
     world, sink = streaming(limit=5)
     world.arriving = arriving(b"one", b"two", b"three")
