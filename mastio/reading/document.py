@@ -111,7 +111,8 @@ class Leaf(NamedTuple):
 
 
 class Document:
-    """`names` are the API's own: members with such a name give only their value to read."""
+    """`names` are the API's own: members with such a name give only their value to read. Without any the API is not
+    known, and no member is taken to be one that only an API would fill."""
 
     __slots__ = ("_children", "_count", "_depth", "_key", "_names", "_raw", "_value", "_wrap", "leaves")
 
@@ -227,13 +228,14 @@ class Document:
         kind = type(value)
         if kind is str:
             self._count += 1
-            if value and not _is_structural(name, value):
+            if value and not (self._names and _is_structural(name, value)):
                 self._take(name, value, carrier, own)
         elif kind is dict or kind is list:
             self._walk(value, carrier, own)
         elif kind is int or kind is float:
             self._count += 1
-            if kind is int and not -LONG_NUMBER < value < LONG_NUMBER and not _is_time(name, value):
+            is_long = kind is int and not -LONG_NUMBER < value < LONG_NUMBER
+            if is_long and not (self._names and _is_time(name, value)):
                 self._keep("number", str(value), carrier, own)
         elif isinstance(value, Said):
             self._count += 1

@@ -17,6 +17,7 @@ from mastio.store.base import ConnectionRow
 from mastio_egress.echo import EchoFilter, Needles, open_filter
 from mastio_egress.headers import incoming, reply_length
 from mastio_egress.redirects import REDIRECTS, Hop, rewrite_location
+from mastio_egress.texts import has_readable_charset
 
 Headers = list[tuple[bytes, bytes]]
 
@@ -63,8 +64,8 @@ async def answer(answered: Answered, close: Callable[[], Awaitable[None]]) -> Re
             headers.append((b"content-length", b"%d" % length))
         return Reply(upstream.status, headers, _nothing(), facts, close)
     is_events = row.inspect_response and content_type(headers) == EVENTS
-    if row.inspect_response and find_coding(upstream.headers):
-        raise DispatchError("The upstream's reply is compressed and cannot be inspected.")
+    if row.inspect_response and (find_coding(upstream.headers) or not is_readable(headers)):
+        raise DispatchError("The upstream's reply is encoded in a way that cannot be inspected.")
     if (row.inspect_response and not is_events) or (length is not None and length <= SMALL):
         most = min(row.limits.response_bytes, MOST_INSPECTED)
         body = echo.whole(await upstream.read(most))
@@ -122,12 +123,13 @@ async def _events(windows: AsyncIterator[Window]) -> AsyncIterator[Window]:
     """Cut where events end, for whoever looks into them."""
     held = b""
     async for window in windows:
+        seen = max(0, len(held) - 3)  # no end of an event is longer than four bytes
         held += window.data
         if window.last:
             yield Window(held, last=True)
             return
         end = 0
-        for match in _END.finditer(held):
+        for match in _END.finditer(held, seen):
             end = match.end()
         if end:
             yield Window(held[:end])
@@ -158,6 +160,10 @@ def find_coding(headers: Headers) -> bytes:
     """The content codings, as they came; empty for none."""
     codings = [value.strip().lower() for name, value in headers if name == b"content-encoding"]
     return b",".join(coding for coding in codings if coding not in (b"", b"identity"))
+
+
+def is_readable(headers: Headers) -> bool:
+    return all(has_readable_charset(value.lower()) for name, value in headers if name == b"content-type")
 
 
 def content_type(headers: Headers) -> bytes:

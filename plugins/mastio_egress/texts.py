@@ -4,49 +4,89 @@ form its names and values, else all of it. The path and the query of the request
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 from urllib.parse import quote_plus, unquote_plus
 
+import orjson
+
 from mastio.errors import Blocked
 from mastio.exchange import RequestHead
 from mastio.inspection import Carrier, Layout, Passage, Texts
-from mastio.reading.document import Document
-from mastio.reading.stream import Delta, Key, Shape, StreamRewriter
+from mastio.reading.document import MAX_TEXTS, Document
+from mastio.reading.stream import Delta, Key, Shape, StreamRewriter, is_object_to_others
 from mastio.store.base import ConnectionRow
+from mastio.strictjson import JsonError, parse
 
 NAMES: frozenset[str] = frozenset()
 """No API is known here, so every name is a text."""
 
 FORM = b"application/x-www-form-urlencoded"
 
+_CHARSET = re.compile(rb"charset\s*=\s*[\"']?([^\"';\s]*)")
+_READABLE = frozenset({b"utf-8", b"utf8", b"us-ascii", b"ascii", b"iso-8859-1", b"latin1", b"windows-1252"})
+"""What others call it may hide its letters: UTF-7 and UTF-16 are valid UTF-8 that says something else."""
+
 
 class Form:
-    """`Texts` of application/x-www-form-urlencoded (WHATWG URL §5). What is not changed keeps its bytes."""
+    """`Texts` of application/x-www-form-urlencoded (WHATWG URL §5), and of a query, as if each pair were a JSON object:
+    so what is JSON within a value is read as such. What is not changed keeps its bytes."""
 
-    def __init__(self, raw: bytes) -> None:
+    def __init__(self, raw: bytes, carrier: Carrier = "user") -> None:
         """Raises `Blocked` for what is no text."""
-        pairs = [pair.partition(b"=") for pair in raw.split(b"&")]
-        self._parts = [part for name, joint, value in pairs for part in (name, joint, value, b"&")][:-1]
-        self._places = [n for n, part in enumerate(self._parts) if n % 2 == 0 and part]
-        self._texts = [_decode(self._parts[n]) for n in self._places]
+        self._pairs = [pair.partition(b"=") for pair in raw.split(b"&")]
+        self._said = [{_decode(name): _decode(value)} for name, _, value in self._pairs]
+        self._texts = Document(orjson.dumps(self._said), self._said, NAMES, carrier)
 
     @property
     def passages(self) -> Sequence[Passage]:
-        names = {n: _decode(self._parts[n - 2]) for n in self._places if n % 4 == 2}
-        return [Passage(t, "user", names.get(n, "")) for n, t in zip(self._places, self._texts, strict=True)]
+        return self._texts.passages
 
     def place(self, number: int) -> str:
-        at = self._places[number]
-        name = _decode(self._parts[at - at % 4])
-        return f"{name} (name)" if at % 4 == 0 else name
+        return self._texts.place(number).partition(".")[2]
 
     def replace(self, texts: Mapping[int, str]) -> bytes:
-        parts = list(self._parts)
+        changed = orjson.loads(self._texts.replace(texts))
+        return b"&".join(map(_encode_pair, self._pairs, self._said, changed))
+
+
+def _encode_pair(pair: tuple[bytes, bytes, bytes], before: Mapping[str, str], after: Mapping[str, str]) -> bytes:
+    (was_name, was_value), (name, value) = *before.items(), *after.items()
+    raw_name = pair[0] if name == was_name else quote_plus(name).encode("ascii")
+    raw_value = pair[2] if value == was_value else quote_plus(value).encode("ascii")
+    return raw_name + pair[1] + raw_value
+
+
+class Lines:
+    """`Texts` of lines of JSON (NDJSON): each is read by itself."""
+
+    def __init__(self, raw: bytes, carrier: Carrier) -> None:
+        """Raises `Blocked`."""
+        self._lines = raw.split(b"\n")
+        self._texts = [read_text(line, carrier) for line in self._lines]
+        self._numbers = [(n, k) for n, texts in enumerate(self._texts) for k in range(len(texts.passages))]
+        if len(self._numbers) > MAX_TEXTS:
+            raise Blocked(f"There are more than {MAX_TEXTS} texts in it, which nobody looks into.")
+
+    @property
+    def passages(self) -> Sequence[Passage]:
+        return [passage for texts in self._texts for passage in texts.passages]
+
+    def place(self, number: int) -> str:
+        line, within = self._numbers[number]
+        return f"line {line + 1}: {self._texts[line].place(within)}"
+
+    def replace(self, texts: Mapping[int, str]) -> bytes:
+        wanted: dict[int, dict[int, str]] = {}
         for number, text in texts.items():
-            parts[self._places[number]] = quote_plus(text).encode("ascii")
-        return b"".join(parts)
+            line, within = self._numbers[number]
+            wanted.setdefault(line, {})[within] = text
+        lines = list(self._lines)
+        for line, changed in wanted.items():
+            lines[line] = self._texts[line].replace(changed)
+        return b"\n".join(lines)
 
 
 class Both:
@@ -87,24 +127,55 @@ def read_request(head: RequestHead, raw: bytes, document: Any) -> Texts:
 
 
 def _read_body(head: RequestHead, raw: bytes, document: Any) -> Texts | None:
+    """By what it says that it is, and then by what it looks like: an upstream may not care what it is called."""
     if not raw:
         return None
-    kind = (head.header(b"content-type") or b"").split(b";")[0].strip().lower()
-    if kind == FORM:
+    declared = (head.header(b"content-type") or b"").lower()
+    if b"\0" in raw or not has_readable_charset(declared):
+        raise Blocked("The content is in an encoding that cannot be inspected.")
+    if document is not None:
+        return Document(raw, document, NAMES, "user")
+    if declared.partition(b";")[0].strip() == FORM:
         return Form(raw)
-    return read_reply(raw, document, "user")
+    if _parse_container(raw) is None and _parse_container(raw.partition(b"\n")[0]) is not None:
+        return Lines(raw, "user")
+    return read_text(raw, "user")
+
+
+def has_readable_charset(content_type: bytes) -> bool:
+    """Of a content type in lower case."""
+    charset = _CHARSET.search(content_type)
+    return charset is None or charset[1] in _READABLE
+
+
+def read_text(raw: bytes, carrier: Carrier) -> Texts:
+    """What may be JSON, and is one text otherwise. Raises `Blocked`."""
+    value = _parse_container(raw)
+    if value is not None:
+        return Document(raw, value, NAMES, carrier)
+    if is_object_to_others(raw):
+        raise Blocked("The content is read in several ways, so it cannot be inspected.")
+    try:
+        return Document.of_text(raw.decode(), NAMES, carrier)
+    except UnicodeDecodeError as error:
+        raise Blocked("The content is no text, so it cannot be inspected.") from error
+
+
+def _parse_container(raw: bytes) -> Any:
+    """The JSON object or array that it is; None for anything else."""
+    if raw.lstrip()[:1] not in (b"{", b"["):
+        return None
+    try:
+        return parse(raw)
+    except JsonError:
+        return None
 
 
 def read_url(path: str, query: bytes) -> Iterator[Passage]:
     """Raises `Blocked`."""
     if text := _decode(path.replace("+", "%2B").encode("latin-1")):
         yield Passage(text, "other", "path")
-    for pair in query.split(b"&"):
-        name, _, value = (_decode(part) for part in pair.partition(b"="))
-        if name:
-            yield Passage(name, "other")
-        if value:
-            yield Passage(value, "other", name)
+    yield from Form(query, "other").passages
 
 
 def read_reply(raw: bytes, document: Any, carrier: Carrier = "tool") -> Texts:
