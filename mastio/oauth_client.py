@@ -63,8 +63,10 @@ class Token:
         if not fetching.cancelled():
             fetching.exception()  # seen, also where nobody waits for it any more
 
-    def forget(self) -> bool:
-        """The upstream refused it. Whether there was one, so that the next may be another."""
+    def forget(self, refused: str | None = None) -> bool:
+        """The upstream refused it, or `refused`, which may be an older one. Whether the next may be another."""
+        if refused is not None and refused != self.current:
+            return True
         had, self.current = self.current is not None, None
         return had
 

@@ -111,11 +111,12 @@ class Calls:
         hop, renewed = Hop(opened.origin, asked), False
         for _ in range(MOST_REDIRECTS + 2):
             started = time.monotonic()
-            sending = await _send(opened, hop, recorded)
+            sending, sent = await _send(opened, hop, recorded)
+            needles = opened.needles  # now: tokens change
             is_stream = False
             try:
                 upstream = await sending.__aenter__()
-                if not renewed and _may_renew(opened, hop, upstream):
+                if not renewed and _may_renew(opened, hop, sent, upstream):
                     renewed = True
                     continue
                 locations = [value for name, value in upstream.headers if name == b"location"]
@@ -128,7 +129,7 @@ class Calls:
                     await sending.__aexit__(None, None, None)
                     await close()
 
-                answered = Answered(upstream, opened.row, opened.needles, hop, started)
+                answered = Answered(upstream, opened.row, needles, hop, started)
                 reply = await answer(answered, leave)
                 is_stream = not isinstance(reply.body, bytes)
                 return reply
@@ -138,7 +139,8 @@ class Calls:
         raise DispatchError("The upstream redirected too often.")
 
 
-async def _send(opened: Open, hop: Hop, recorded: Recorded) -> Sending:
+async def _send(opened: Open, hop: Hop, recorded: Recorded) -> tuple[Sending, Outgoing]:
+    """With what is sent: with the credential, where it goes to the connection's own origin."""
     is_own = hop.origin == opened.origin
     asked = await opened.injection.apply(hop.asked) if is_own else hop.asked
     headers = list(asked.headers)
@@ -148,7 +150,7 @@ async def _send(opened: Open, hop: Hop, recorded: Recorded) -> Sending:
         body = aiter(stream)
         if stream.length is not None:
             headers.append(("content-length", str(stream.length)))
-    return opened.find_pool(hop.origin).send(asked.method, asked.path, headers, body)
+    return opened.find_pool(hop.origin).send(asked.method, asked.path, headers, body), asked
 
 
 def _body(recorded: Recorded) -> bytes | None:
@@ -156,11 +158,11 @@ def _body(recorded: Recorded) -> bytes | None:
     return recorded.message.raw if recorded.message.stream is None else None
 
 
-def _may_renew(opened: Open, hop: Hop, upstream: UpstreamReply) -> bool:
+def _may_renew(opened: Open, hop: Hop, sent: Outgoing, upstream: UpstreamReply) -> bool:
     """Whether the upstream refused a token that another may be had for, and the body is still there."""
     if upstream.status != 401 or hop.origin != opened.origin:
         return False
-    return opened.injection.forget() and hop.asked.body is not None
+    return opened.injection.forget(sent) and hop.asked.body is not None
 
 
 def _read_json(head: RequestHead, body: bytes) -> JSON:

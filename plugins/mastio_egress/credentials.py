@@ -27,8 +27,12 @@ class Outgoing:
     body: bytes | None
 
     def with_header(self, name: str, value: str) -> Outgoing:
-        """In place of what the agent sent by that name."""
-        return replace(self, headers=[pair for pair in self.headers if pair[0] != name] + [(name, value)])
+        """In place of what the agent sent by that name. Underscores are hyphens to some upstreams."""
+        return replace(self, headers=[*self.without(name).headers, (name, value)])
+
+    def without(self, *names: str) -> Outgoing:
+        dropped = {name.replace("_", "-") for name in names}
+        return replace(self, headers=[pair for pair in self.headers if pair[0].replace("_", "-") not in dropped])
 
 
 class Injection(Protocol):
@@ -43,8 +47,8 @@ class Injection(Protocol):
     async def apply(self, asked: Outgoing) -> Outgoing:
         """Raises `DispatchError` where the credential cannot be had, `BadRequest` for what takes its place."""
 
-    def forget(self) -> bool:
-        """The upstream refused it. Whether the next one may be another."""
+    def forget(self, refused: Outgoing) -> bool:
+        """The upstream refused what `apply` made. Whether the next one may be another."""
 
 
 class Nothing:
@@ -56,7 +60,7 @@ class Nothing:
     async def apply(self, asked: Outgoing) -> Outgoing:
         return asked
 
-    def forget(self) -> bool:
+    def forget(self, refused: Outgoing) -> bool:
         return False
 
 
@@ -68,29 +72,30 @@ class Missing(Nothing):
 
 
 class Header:
-    """A header with a fixed value."""
+    """A header with a fixed value, in which `secrets` are."""
 
     needs_whole_body = False
 
     def __init__(self, name: str, value: str, *secrets: str) -> None:
         self._name = name
         self._value = value
-        self.secrets = tuple(dict.fromkeys(text.encode() for text in (value, *secrets)))
+        self.secrets = tuple(text.encode() for text in secrets)
 
     async def apply(self, asked: Outgoing) -> Outgoing:
         return asked.with_header(self._name, self._value)
 
-    def forget(self) -> bool:
+    def forget(self, refused: Outgoing) -> bool:
         return False
 
 
 class Query:
-    """A parameter of the query. An agent's own by that name would stand beside it, and who knows which one counts."""
+    """A parameter of the query. An agent's own by that name would stand beside it, and who knows which one counts; so
+    would one that some upstreams read as that name."""
 
     needs_whole_body = False
 
     def __init__(self, parameter: str, secret: str) -> None:
-        self._name = parameter.encode()
+        self._name = _fold_parameter(parameter.encode())
         self._pair = f"{quote(parameter, safe='')}={quote(secret, safe='')}"
         self.secrets = (secret.encode(),)
 
@@ -98,13 +103,18 @@ class Query:
         _, _, query = asked.path.partition("?")
         for pair in query.replace(";", "&").split("&"):
             name = unquote_to_bytes(pair.partition("=")[0].replace("+", " "))
-            if name.strip().lower() == self._name.lower():
+            if _fold_parameter(name) == self._name:
                 raise BadRequest("The query has the parameter that the connection's credential is put in.")
         joint = "" if asked.path.endswith(("?", "&")) else "&" if "?" in asked.path else "?"
         return replace(asked, path=f"{asked.path}{joint}{self._pair}")
 
-    def forget(self) -> bool:
+    def forget(self, refused: Outgoing) -> bool:
         return False
+
+
+def _fold_parameter(name: bytes) -> bytes:
+    """What is one name to some upstream: capitals, an array's brackets, and signs that no variable has."""
+    return name.strip(b" \0").lower().partition(b"[")[0].translate(bytes.maketrans(b". -", b"___"))
 
 
 class Bearer:
@@ -124,20 +134,25 @@ class Bearer:
             more = [("authorization", f"Basic {basic}")]
         self._fixed = (secret.encode(), basic.encode())
         self._token = Token(lambda: fetch_token(pool, form, more))
+        self._sent: tuple[bytes, ...] = ()
 
     @property
     def secrets(self) -> tuple[bytes, ...]:
-        current = self._token.current
-        return self._fixed if current is None else (*self._fixed, current.encode())
+        """With the token that was sent last, whether it is still good or not."""
+        return (*self._fixed, *self._sent)
 
     async def apply(self, asked: Outgoing) -> Outgoing:
-        return asked.with_header("authorization", f"Bearer {await self._token.get()}")
+        token = await self._token.get()
+        self._sent = (token.encode(),)
+        return asked.with_header("authorization", f"Bearer {token}")
 
-    def forget(self) -> bool:
-        return self._token.forget()
+    def forget(self, refused: Outgoing) -> bool:
+        return self._token.forget(dict(refused.headers)["authorization"].removeprefix("Bearer "))
 
 
 S3 = "s3"
+OF_A_SIGNATURE = ("authorization", "x-amz-date", "x-amz-security-token", "x-amz-content-sha256")
+"""Headers that are the signature's own: an agent's would stand beside them, or be signed."""
 
 
 class Signed:
@@ -152,12 +167,13 @@ class Signed:
         self.secrets = (secret.encode(),)
 
     async def apply(self, asked: Outgoing) -> Outgoing:
+        asked = asked.without(*OF_A_SIGNATURE)
         body = asked.body if self.needs_whole_body else None
         for name, value in await self._signature.headers(asked.method, asked.path, asked.headers, body):
             asked = asked.with_header(name, value)
         return asked
 
-    def forget(self) -> bool:
+    def forget(self, refused: Outgoing) -> bool:
         return False
 
 
