@@ -1,8 +1,10 @@
 """Names to addresses, beside everything else that a worker does: a slow name holds up nobody who asks for another.
 
 Between the connection and DNS: who connects judges what is found (`mastio.target`), since one cache serves upstreams
-with different rules. Hosts file and search list are the system's, the name servers too unless others are set. Each
-lookup has a channel of its own: the library's would keep answers for as long as they say, an hour and more.
+with different rules. Hosts file and search list are the system's, the name servers too unless others are set.
+
+The library keeps answers for as long as they say, an hour and more, and cannot be told not to. So its channels, each
+with a thread and descriptors, live for as long as somebody waits, and are joined only when they are new.
 """
 
 from __future__ import annotations
@@ -50,6 +52,17 @@ class _Lookup:
         self.waiting = 0
 
 
+class _Channel:
+    """One channel of the library's and those who ask through it."""
+
+    __slots__ = ("asking", "since", "to")
+
+    def __init__(self, to: aiodns.DNSResolver, since: float) -> None:
+        self.to = to
+        self.since = since
+        self.asking = 0
+
+
 def is_loopback_name(host: str) -> bool:
     """`localhost` and what is below it, which no name server is asked for (RFC 6761 §6.3)."""
     return host == "localhost" or host.endswith(".localhost")
@@ -66,6 +79,7 @@ class Resolver:
         self._clock = clock
         self._kept: dict[str, _Kept] = {}
         self._running: dict[str, _Lookup] = {}
+        self._channel: _Channel | None = None
 
     async def resolve(self, host: str) -> tuple[Address, ...]:
         """All addresses of a name, IPv4 and IPv6, at least one. Raises `ResolveError`."""
@@ -126,23 +140,36 @@ class Resolver:
 
     async def _ask(self, host: str) -> tuple[tuple[Address, ...], float]:
         """The addresses, and how long they say that they hold. Raises `ResolveError`."""
-        try:
-            channel = aiodns.DNSResolver(self._servers or None, timeout=self._seconds / 2, tries=2)
-        except pycares.AresError as error:
-            raise ResolveError("The name servers cannot be asked.") from error
+        channel = self._join_channel()
+        channel.asking += 1
         try:
             async with asyncio.timeout(self._seconds):
-                answer = await channel.getaddrinfo(host, socket.AF_UNSPEC, type=socket.SOCK_STREAM)
+                answer = await channel.to.getaddrinfo(host, socket.AF_UNSPEC, type=socket.SOCK_STREAM)
         except TimeoutError as error:
             raise ResolveError("The name servers did not answer in time.") from error
         except aiodns.error.DNSError as error:
             raise ResolveError(f"The name could not be resolved: {error.args[1]}.") from error
         finally:
-            await channel.close()
+            channel.asking -= 1
+            if not channel.asking:
+                if self._channel is channel:
+                    self._channel = None
+                await channel.to.close()
         found = dict.fromkeys(ip_address(node.addr[0].decode("ascii")) for node in answer.nodes)
         if not found:
             raise ResolveError("The name has no address.")
         return tuple(found), min(node.ttl for node in answer.nodes)
+
+    def _join_channel(self) -> _Channel:
+        """Raises `ResolveError`."""
+        now = self._now()
+        if self._channel is None or now - self._channel.since >= AT_LEAST:
+            try:
+                opened = aiodns.DNSResolver(self._servers or None, timeout=self._seconds / 2, tries=2)
+            except pycares.AresError as error:
+                raise ResolveError("The name servers cannot be asked.") from error
+            self._channel = _Channel(opened, now)
+        return self._channel
 
     def _keep(self, host: str, addresses: tuple[Address, ...], seconds: float) -> None:
         now = self._now()

@@ -89,13 +89,16 @@ class Names:
                 question, where = self._udp.recvfrom(4096)
                 if not question:
                     return
-                threading.Thread(target=self._reply_udp, args=(question, where), daemon=True).start()
+                delay, reply = self._reply(question, in_udp=True)
+                if delay:
+                    threading.Thread(target=self._send_later, args=(delay, reply, where), daemon=True).start()
+                elif reply:
+                    self._udp.sendto(reply, where)
 
-    def _reply_udp(self, question: bytes, where: tuple[str, int]) -> None:
-        reply = self._reply(question, in_udp=True)
+    def _send_later(self, delay: float, reply: bytes, where: tuple[str, int]) -> None:
+        time.sleep(delay)
         with suppress(OSError):
-            if reply:
-                self._udp.sendto(reply, where)
+            self._udp.sendto(reply, where)
 
     def _serve_tcp(self) -> None:
         while True:
@@ -109,25 +112,25 @@ class Names:
         with link, suppress(OSError), link.makefile("rb") as stream:
             while len(size := stream.read(2)) == 2:
                 self.by_tcp += 1
-                reply = self._reply(stream.read(struct.unpack("!H", size)[0]), in_udp=False)
+                delay, reply = self._reply(stream.read(struct.unpack("!H", size)[0]), in_udp=False)
                 if not reply:
                     return
+                time.sleep(delay)
                 link.sendall(struct.pack("!H", len(reply)) + reply)
 
-    def _reply(self, question: bytes, *, in_udp: bool) -> bytes:
+    def _reply(self, question: bytes, *, in_udp: bool) -> tuple[float, bytes]:
+        """After how many seconds what is said; nothing: for ever silent."""
         name, kind, end = _read_question(question)
         with self._lock:
             self.asked.append((name, kind))
             answer = self._next(name, kind)
         delay = answer.delay if kind != AAAA or answer.delay_aaaa is None else answer.delay_aaaa
         if answer.silent:
-            return b""
-        if delay:
-            time.sleep(delay)
+            return 0.0, b""
         records = [] if in_udp and answer.truncated else _records(name, kind, answer)
         flags = RESPONSE | answer.code | (TRUNCATED if in_udp and answer.truncated else 0)
         head = question[:2] + struct.pack("!HHHHH", flags, 1, len(records), 0, 0)
-        return head + question[12:end] + b"".join(records)
+        return delay, head + question[12:end] + b"".join(records)
 
     def _next(self, name: str, kind: int) -> Answer:
         said = self._said.get(name)
