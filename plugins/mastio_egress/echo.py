@@ -479,7 +479,9 @@ def open_filter(needles: Needles, headers: Headers) -> EchoFilter:
     return Decoded(needles, coding)
 
 
-def masks_headers(needles: Needles, headers: Headers) -> tuple[Headers, int]:
-    """Headers with needles masked in names and values, and in how many of them. Names in lower case stay so."""
+def mask_headers(headers: Headers, needles: Needles) -> tuple[Headers, int]:
+    """With needles masked in names and values, and how many headers had one. Names in lower case stay so."""
+    if not needles.find(b"\n".join(part for pair in headers for part in pair)):
+        return headers, 0  # one look for all of them: hardly any reply has one
     masked = [(needles.mask(name), needles.mask(value)) for name, value in headers]
-    return masked, sum(one != other for one, other in zip(headers, masked, strict=True))
+    return masked, sum(before != after for before, after in zip(headers, masked, strict=True))

@@ -14,7 +14,7 @@ from mastio.errors import DispatchError
 from mastio.exchange import Reply, Window
 from mastio.services import UpstreamReply
 from mastio.store.base import ConnectionRow
-from mastio_egress.echo import EchoFilter, Needles, open_filter
+from mastio_egress.echo import EchoFilter, Needles, mask_headers, open_filter
 from mastio_egress.headers import incoming, reply_length
 from mastio_egress.redirects import REDIRECTS, Hop, rewrite_location
 from mastio_egress.texts import has_readable_charset
@@ -49,9 +49,9 @@ async def answer(answered: Answered, close: Callable[[], Awaitable[None]]) -> Re
     """Raises `DispatchError`. `close` is the stream's to call, where the reply is one; else the caller's."""
     upstream, row = answered.upstream, answered.row
     facts: dict[str, Any] = {"upstream_status": upstream.status}
-    echo = open_filter(answered.needles, upstream.headers)
     length = reply_length(upstream.headers)
     has_body = answered.hop.asked.method != "HEAD" and upstream.status not in NO_BODY
+    echo = open_filter(answered.needles, upstream.headers if has_body else [])
     if has_body and length is not None and length > row.limits.response_bytes:
         raise DispatchError("The upstream's reply is larger than the connection takes.")
     headers = [pair for pair in incoming(upstream.headers, row.keep_headers) if pair[0] != b"location"]
@@ -146,14 +146,6 @@ def find_location(answered: Answered) -> Headers:
         return []
     shown = rewrite_location(row, locations[0], answered.hop.asked.path, prefix)
     return [] if shown is None else [(b"location", shown)]
-
-
-def mask_headers(headers: Headers, needles: Needles) -> tuple[Headers, int]:
-    """With `*` in the place of the credential, and how many headers had it."""
-    if not needles.find(b"\n".join(part for pair in headers for part in pair)):  # one look is enough, mostly
-        return headers, 0
-    masked = [(needles.mask(name), needles.mask(value)) for name, value in headers]
-    return masked, sum(before != after for before, after in zip(headers, masked, strict=True))
 
 
 def find_coding(headers: Headers) -> bytes:

@@ -22,7 +22,7 @@ from mastio_egress.echo import (
     Needles,
     Whole,
     forms_of,
-    masks_headers,
+    mask_headers,
     open_filter,
 )
 
@@ -271,13 +271,14 @@ def test_a_stream_of_nothing_but_secrets_takes_linear_time() -> None:
 
 def test_headers_are_masked_in_names_and_values() -> None:
     headers = [(b"location", b"https://x.example/?key=hunter2%21"), (b"x-hunter2!", b"1"), (b"etag", b'"hunter"')]
-    masked, times = masks_headers(Needles([b"hunter2!"]), headers)
+    masked, times = mask_headers(headers, Needles([b"hunter2!"]))
     assert masked == [
         (b"location", b"https://x.example/?key=**********"),
         (b"x-********", b"1"),
         (b"etag", b'"hunter"'),
     ]
     assert times == 2
+    assert mask_headers(headers, Needles([b"other"])) == (headers, 0) == mask_headers(headers, Needles([]))
 
 
 # --- compressed replies ----------------------------------------------------------------------------------------------
