@@ -155,6 +155,8 @@ def _render_location(path: str, rows: list[Route]) -> str:
         lines.append("    proxy_buffering off;")
     if (most := max(route.limit for route in rows)) > LARGE:
         lines.append(f"    client_max_body_size {most};")
+    if any(route.kind == "egress.http" for route in rows):
+        lines.append("    proxy_buffer_size 32k;")  # a head that others made, and ours, in one piece
     if any(route.kind == "enrollment.request" for route in rows):
         lines.append("    limit_req zone=enrollments burst=500 nodelay;")
     return head + " {\n" + "\n".join(lines) + "\n}\n"

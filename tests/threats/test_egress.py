@@ -458,6 +458,27 @@ def test_an_upstream_that_hangs(scene: Scene) -> None:
     assert time.monotonic() - started < 2.5
 
 
+def test_a_head_is_passed_on_whole_or_not_at_all(scene: Scene) -> None:
+    """Never so much of it that the edge gives up on what was done."""
+    scene.connect("wordy")
+    for count, status in ((20, 200), (24, 200), (25, 502), (40, 502)):
+        lines = b"".join(b"x-long-%02d: %b\r\n" % (n, b"y" * 1000) for n in range(count))
+        scene.upstream.ways["fault"] = raw(b"HTTP/1.1 200 OK\r\n" + lines + b"content-length: 2\r\n\r\nok")
+        reply = scene.call("GET", "/fault", name="wordy")
+        assert reply.status_code == status, (count, reply.text)
+        assert len([name for name in reply.headers if name.startswith("x-long-")]) == (count if status == 200 else 0)
+        assert scene.entries(reply)[1]["outcome"]["status"] == ("ok" if status == 200 else "failed")
+
+
+@pytest.mark.parametrize("status", [200, 304])
+def test_a_reply_without_a_body_may_claim_any_coding(scene: Scene, status: int) -> None:
+    said = b"HTTP/1.1 %d x\r\ncontent-encoding: br\r\netag: 7\r\n\r\n" % status
+    scene.upstream.ways["fault"] = raw(said)
+    scene.connect("codes", credential={"kind": "bearer", "secret": CANARY})
+    reply = scene.call("HEAD", "/fault", name="codes")
+    assert (reply.status_code, reply.headers["etag"]) == (status, "7")
+
+
 def test_kept_headers_are_kept(scene: Scene) -> None:
     scene.upstream.ways["fault"] = raw(BROKEN["cookies"][0])
     scene.connect("kept", keep_headers=["set-cookie", "www-authenticate"])
