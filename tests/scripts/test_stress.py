@@ -186,6 +186,7 @@ def test_what_an_exchange_counts_for_a_budget() -> None:
         ("open-streams", ("--latency", "2"), "--latency"),
         ("open-streams", ("--by", "name"), "invalid choice"),
         ("open-streams", ("--baseline", "first-round", "--rounds", "1"), "at least two rounds"),
+        ("beside-streams", ("--calls", "10"), "a hundred calls"),
         ("budget-race", ("--requests", "0"), "at least one request"),
         ("budget-race", ("--unit", "euros"), "invalid choice"),
     ],
@@ -212,6 +213,22 @@ def test_streams_are_open_at_once(by: str, tmp_path: Path) -> None:
     [found] = by_itself("open-streams", tmp_path, *few, "--by", by)["rounds"]
     assert (found["at_once"], found["ends"]) == (40, {"whole": 40})
     assert found["memory_bytes"]["worker-0"]["before"] > 50 * MB
+
+
+@pytest.mark.slow
+def test_calls_beside_slow_streams(tmp_path: Path) -> None:
+    few = ("--streams", "20", "--calls", "100", "--chunks", "15", "--rounds", "1", "--max-ratio", "50")
+    [found] = by_itself("beside-streams", tmp_path, *few)["rounds"]
+    assert found["open_meanwhile"] == 20 and found["alone"]["p50_ms"] > 0
+
+
+@pytest.mark.slow
+def test_calls_to_a_connection(tmp_path: Path) -> None:
+    with open_appliance(stub=("--latency", "0")) as (appliance, stub):
+        assert stub is not None
+        where = ("--data", str(appliance.data), "--identity", str(appliance.enroll("load").folder))
+        result = stress("egress", tmp_path, *where, "--stub-url", f"http://127.0.0.1:{stub.port}", "--vus", "4", *LAX)
+        assert rounds(result)["appliance"]["exchanges"] > 10 < rounds(result)["reference"]["exchanges"]
 
 
 @pytest.mark.slow

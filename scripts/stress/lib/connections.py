@@ -10,12 +10,15 @@ import httpx
 
 NAME = "stress"
 SECRET = "stress-secret-that-nobody-sees"
-PERMIT = f'permit(principal, action == Action::"egress.http", resource == Connection::"{NAME}");'
+QUICK = "stress-quick"
+"""Another one, with an upstream of its own."""
+
+PERMIT = 'permit(principal, action == Action::"egress.http", resource == Connection::"{name}");'
 SEEN_SECONDS = 1.5
 """A change is in force everywhere within a second."""
 
 
-def describe_connection(base_url: str, ca_file: Path, data: Path, stub_url: str) -> None:
+def describe_connection(base_url: str, ca_file: Path, data: Path, stub_url: str, name: str = NAME) -> None:
     """Raises `RuntimeError` when the appliance does not take it."""
     token = (data / "secrets" / "admin-token").read_text("ascii").strip()
     connection = {
@@ -29,8 +32,8 @@ def describe_connection(base_url: str, ca_file: Path, data: Path, stub_url: str)
         trust_env=False,
         headers={"Authorization": f"Bearer {token}"},
     ) as admin:
-        put(admin, "connections", NAME, connection)
-        put(admin, "policies", NAME, {"cedar": PERMIT})
+        put(admin, "connections", name, connection)
+        put(admin, "policies", name, {"cedar": PERMIT.replace("{name}", name)})
     time.sleep(SEEN_SECONDS)
 
 

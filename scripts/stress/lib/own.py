@@ -123,6 +123,25 @@ def run_own(stub: list[str], workers: int, database: str = "") -> Iterator[Own]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+@contextmanager
+def another_stub(*words: str) -> Iterator[str]:
+    """Its base URL. Another provider, beside the one of `run_own`."""
+    port = free_port()
+    command = [sys.executable, "-m", "mastio", "stub-llm", "--port", str(port), *words]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        wait_until(lambda: answers(port), START_SECONDS, Path(os.devnull))
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        process.terminate()
+        process.wait(STOP_SECONDS)
+
+
+def answers(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
 def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
