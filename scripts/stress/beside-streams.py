@@ -6,8 +6,9 @@
 
 Runs an appliance of its own, all at its default, with two stub providers as its connections. One client asks one of
 them for its list of models again and again on one kept connection (HTTP/1.1, by certificate): alone, then beside
-streams of the other one whose chunks are a second apart, by turns. Passes when the median of the rounds' 99th percentiles beside them is
-at most twice the one without, every call is answered, all streams were open meanwhile and came whole.
+streams of the other one whose chunks are a second apart, by turns. Passes when the median of the rounds' 99th
+percentiles beside them is at most twice the one without, every call is answered, all streams were open meanwhile and
+came whole.
 Exit status: 0 within the pass line, 1 not, 2 cannot run.
 """
 
