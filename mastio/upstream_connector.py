@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
@@ -62,12 +62,36 @@ class Own:
     doors: frozenset[tuple[str, int]] = frozenset()
 
 
+def is_local(address: Address) -> bool:
+    """Whether what is sent there stays on this machine. Sends nothing."""
+    if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
+        address = address.ipv4_mapped
+    if address.is_loopback or address.is_unspecified:
+        return True
+    with socket.socket(_family(address), socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect((str(address), 9))
+            if parse_address(probe.getsockname()[0]) == address:
+                return True
+        except OSError:
+            pass  # there is no way there
+    if _binds_anything(address.version):
+        return False
+    with socket.socket(_family(address), socket.SOCK_DGRAM) as probe:
+        try:
+            probe.bind((str(address), 0))
+        except OSError:
+            return False
+    return True
+
+
 class Judge:
     """Says of one upstream's names and addresses whether they may be connected to. Each raises `ForbiddenAddress`."""
 
-    def __init__(self, allowed: tuple[Network, ...], own: Own) -> None:
+    def __init__(self, allowed: tuple[Network, ...], own: Own, is_local: Callable[[Address], bool] = is_local) -> None:
         self._allowed = allowed
         self._own = own
+        self._is_local = is_local
 
     def verify_name(self, host: str, port: int) -> None:
         if (host, port) in self._own.doors:
@@ -79,7 +103,7 @@ class Judge:
         try:
             verify_addresses(addresses, self._allowed)
             for address in addresses:
-                if any(is_local(one) for one in (address, *carried(address))):
+                if any(self._is_local(one) for one in (address, *carried(address))):
                     verify_not_own(address, port, self._allowed, self._own.ports)
         except TargetError as error:
             raise ForbiddenAddress(str(error)) from error
@@ -120,29 +144,6 @@ async def connect(host: str, port: int, kind: socket.SocketKind, judge: Judge, r
             if not connected:
                 link.close()
     raise failure
-
-
-def is_local(address: Address) -> bool:
-    """Whether what is sent there stays on this machine. Sends nothing."""
-    if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
-        address = address.ipv4_mapped
-    if address.is_loopback or address.is_unspecified:
-        return True
-    with socket.socket(_family(address), socket.SOCK_DGRAM) as probe:
-        try:
-            probe.connect((str(address), 9))
-            if parse_address(probe.getsockname()[0]) == address:
-                return True
-        except OSError:
-            pass  # there is no way there
-    if _binds_anything(address.version):
-        return False
-    with socket.socket(_family(address), socket.SOCK_DGRAM) as probe:
-        try:
-            probe.bind((str(address), 0))
-        except OSError:
-            return False
-    return True
 
 
 @cache

@@ -5,14 +5,20 @@ Each has its twin: the very same, allowed, arrives.
 
 from __future__ import annotations
 
+import json
+import shutil
 import socket
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Iterator
+from ipaddress import ip_address
+from pathlib import Path
 
 import pytest
 
 from mastio.errors import DispatchError
 from mastio.resolver import RESOLVE_EVERY, Resolver
-from mastio.target import TargetError, parse_networks
+from mastio.target import ONLY_ITSELF, Address, TargetError, parse_networks
 from mastio.upstream import Pool, Pools
 from mastio.upstream_connector import ForbiddenAddress, Judge, Own, is_local
 from resolver import Answer, Names
@@ -21,6 +27,13 @@ from upstreams import Upstream, listening
 FORBIDDEN = "upstream_forbidden_address"
 TIMEOUTS = {"connect": 2.0, "read": 2.0, "total": 4.0}
 LOOPBACKS = ("127.0.0.1", "127.0.0.2", "::1")
+UNSHARE = ("unshare", "--map-root-user", "--net")
+CAN_UNSHARE = (
+    shutil.which("unshare") is not None
+    and shutil.which("ip") is not None
+    and subprocess.run([*UNSHARE, "ip", "link", "set", "lo", "up"], capture_output=True, check=False).returncode == 0
+)
+NAMESPACE = Path(__file__).parent.parent / "namespace.py"
 Listeners = dict[str, Upstream]
 
 
@@ -218,14 +231,29 @@ def test_which_addresses_are_this_machine() -> None:
         assert is_local(parse_networks([address[0]])[0].network_address)
 
 
-def test_a_judge_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A public address of this machine is opened by itself only: asked of the judge, as few test machines have one."""
-    monkeypatch.setattr("mastio.upstream_connector.is_local", lambda address: str(address) == "8.8.8.8")
+def test_a_public_address_of_this_machine_has_to_be_allowed() -> None:
+    def is_ours(address: Address) -> bool:
+        return str(address) == "8.8.8.8"
+
     public, other = (parse_networks([text])[0].network_address for text in ("8.8.8.8", "8.8.4.4"))
     with pytest.raises(ForbiddenAddress):
-        Judge((), Own()).verify([other, public], 443)
-    Judge((), Own()).verify([other], 443)
-    Judge(parse_networks(["8.8.8.8"]), Own()).verify([other, public], 443)
+        Judge((), Own(), is_ours).verify([other, public], 443)
+    Judge((), Own(), is_ours).verify([other], 443)
+    Judge(parse_networks(["8.8.8.8"]), Own(), is_ours).verify([other, public], 443)
+
+
+@pytest.mark.skipif(not CAN_UNSHARE, reason="no network namespace can be made here")
+def test_listeners_on_forbidden_addresses_themselves() -> None:
+    """In a namespace where this machine has them all: private, shared, translated, metadata, public and our own."""
+    done = subprocess.run([*UNSHARE, sys.executable, NAMESPACE], capture_output=True, check=True, timeout=120)
+    found = json.loads(done.stdout)
+    assert len(found) > 30
+    for address, rows in found.items():
+        only_itself = any(ip_address(address) in network for network in ONLY_ITSELF) or "a9fe:a9fe" in address
+        for row in rows:
+            assert row["refused"] == {"unnamed": [FORBIDDEN, 0], "own": [FORBIDDEN, 0]}, (address, row)
+            assert row["in a range"] == ([FORBIDDEN, 0] if only_itself else ["ok", 1]), (address, row)
+            assert row["itself"] == ["ok", 1], (address, row)
 
 
 @pytest.mark.parametrize("kind", [socket.SOCK_STREAM, socket.SOCK_DGRAM])
