@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from ipaddress import ip_address
 from typing import NamedTuple
 
 from mastio.target import parse_base_url, parse_networks
@@ -23,10 +24,13 @@ class Destination(NamedTuple):
 
 @lru_cache(maxsize=1024)
 def find_destination(base_url: str) -> Destination:
-    target = parse_base_url(base_url)
-    host, address = target.host.rstrip("."), target.address
-    if address is not None:
-        return Destination(
-            host, any(address in network for network in LOCAL_NETWORKS if network.version == address.version)
-        )
-    return Destination(host, "." not in host or host.endswith(LOCAL_NAMES))
+    host = parse_base_url(base_url).host.rstrip(".")
+    return Destination(host, is_local(host))
+
+
+def is_local(host: str) -> bool:
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return "." not in host or host.endswith(LOCAL_NAMES)
+    return any(address in network for network in LOCAL_NETWORKS if network.version == address.version)

@@ -11,9 +11,10 @@ from mastio.destination import find_destination
 from mastio.errors import BadRequest, Denied, DispatchError
 from mastio.exchange import JSON, Action, Intake, Message, Principal, Recorded, Reply, RequestHead
 from mastio.services import UpstreamReply
+from mastio.store.base import ConnectionRow
 from mastio.strictjson import JsonError, parse
 from mastio_egress.credentials import Outgoing
-from mastio_egress.headers import outgoing
+from mastio_egress.headers import declared_length, outgoing
 from mastio_egress.paths import find_upstream_path, is_allowed
 from mastio_egress.redirects import MOST_REDIRECTS, Hop, follow
 from mastio_egress.registry import Open, Registry
@@ -59,8 +60,8 @@ class Calls:
         destination = find_destination(row.base_url)
         attributes = {
             "request.method": head.method,
-            "request.path": "/" + head.params.get("path", ""),
-            "request.bytes": len(body),
+            "request.path": plan.path.partition("?")[0],
+            "request.bytes": len(body) or _most(head, row),
             "destination.host": destination.host,
             "destination.kind": "http",
             "destination.local": destination.local,
@@ -90,6 +91,8 @@ class Calls:
         opened = plan.opened
         if self._registry.find(opened.row.name) is not opened:  # changed meanwhile: it may have waited for a human
             plan = self._plan(self._find(recorded.head), recorded.head)
+            if plan.opened.row.base_url != opened.row.base_url:
+                raise DispatchError("The connection was changed meanwhile; ask again.")
             opened = plan.opened
         if opened.injection.needs_whole_body and recorded.message.stream is not None:
             raise DispatchError("The connection was changed meanwhile; ask again.")
@@ -163,6 +166,14 @@ def _may_renew(opened: Open, hop: Hop, sent: Outgoing, upstream: UpstreamReply) 
     if upstream.status != 401 or hop.origin != opened.origin:
         return False
     return opened.injection.forget(sent) and hop.asked.body is not None
+
+
+def _most(head: RequestHead, row: ConnectionRow) -> int:
+    """The bytes of a body that goes on as it arrives: those that it says, or all that it may have."""
+    declared = declared_length(head.headers)
+    if declared is None:
+        return row.limits.request_bytes if head.all(b"transfer-encoding") else 0
+    return declared
 
 
 def _read_json(head: RequestHead, body: bytes) -> JSON:

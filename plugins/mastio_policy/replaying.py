@@ -17,6 +17,7 @@ import cedarpy
 import orjson
 
 from mastio.cedar.schema import ACTIONS, AGENT, CONTENT, FACTS
+from mastio.destination import is_local
 from mastio.exchange import Action, NeedsApproval, Principal
 from mastio.inspection import Finding
 from mastio_policy.deciding import concerns, conclude, make_stage, scope_of_principal
@@ -30,6 +31,7 @@ OF_PROVIDER = frozenset({"destination.kind", "destination.host", "destination.lo
 ALWAYS = frozenset(
     {"request.bytes", "destination.provider", "credential.kind", "time.unix", "time.hour", "time.weekday"}
 )
+OF_CALL = frozenset({"request.method", "request.path"})
 OF_TOOL = frozenset({"tools.count", "tools.names"})
 OF_CONTENT = frozenset(path for path in FACTS if path.startswith(f"{CONTENT}."))
 WHO = "principal"
@@ -88,6 +90,9 @@ def read_case(entry: Mapping[str, Any], directory: Directory) -> Case | None:
     if directory.destinations is not None and provider in directory.destinations:
         attributes |= directory.destinations[provider]
         known |= OF_PROVIDER
+    if resource == "Connection":
+        attributes |= read_call(target, request)
+        known |= OF_CALL
     if resource != "Model":
         known |= OF_TOOL | OF_PROVIDER
     if entry["phase"] == "intent" or "findings" in request:
@@ -103,6 +108,19 @@ def read_case(entry: Mapping[str, Any], directory: Directory) -> Case | None:
     )
     action = Action(kind, resource, target, attributes)
     return Case(entry["seq"], decision["effect"], Subject(principal, action, lambda: at, found), frozenset(known))
+
+
+def read_call(connection: str, request: Mapping[str, Any]) -> dict[str, Any]:
+    """The facts of a call to a connection."""
+    host = str(request.get("host", ""))
+    path = str(request.get("path", "")).removeprefix(f"/v1/egress/{connection}")
+    return {
+        "request.method": request.get("method", ""),
+        "request.path": path,
+        "destination.host": host,
+        "destination.kind": "http",
+        "destination.local": bool(host) and is_local(host),
+    }
 
 
 def read_time(value: object) -> float:

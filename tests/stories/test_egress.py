@@ -131,6 +131,36 @@ def test_no_policy_no_way(scene: Scene) -> None:
             assert scene.admin.patch("/v1/admin/policies/egress", json={"cedar": permit}).status_code == 200
 
 
+def test_policies_look_at_the_size_whatever_is_said_of_it(scene: Scene) -> None:
+    """A body that goes on as it arrives counts as what it says, or as all that it may have."""
+    scene.connect("sized", limits={"request_bytes": 1_000_000})
+    cedar = (
+        'forbid(principal, action == Action::"egress.http", resource == Connection::"sized")'
+        " when { context.request.bytes > 200000 };"
+    )
+    assert scene.admin.post("/v1/admin/policies", json={"name": "small", "cedar": cedar}).status_code == 201
+
+    def pieces() -> Iterator[bytes]:
+        yield b"x"
+
+    try:
+        assert scene.call("POST", "/echo", name="sized", content=b"x" * 150_000).status_code == 200
+        assert scene.call("POST", "/echo", name="sized", content=b"x" * 250_000).status_code == 403
+        assert scene.call("POST", "/echo", name="sized", content=pieces()).status_code == 403
+        assert scene.call("GET", "/echo", name="sized").status_code == 200
+    finally:
+        scene.admin.delete("/v1/admin/policies/small")
+
+
+def test_budgets_count_calls_to_connections(scene: Scene) -> None:
+    scene.connect()
+    budget = {"name": "few", "agent": "carol", "limit_requests": 3, "period": "day"}
+    assert scene.admin.post("/v1/admin/budgets", json=budget).status_code == 201
+    with scene.appliance.agent(scene.appliance.enroll("carol")) as carol:
+        statuses = [carol.post("/v1/egress/api/echo", content=b"x").status_code for _ in range(5)]
+    assert statuses == [200, 200, 200, 429, 429]
+
+
 @pytest.mark.parametrize("way", ["bytes", "chunks"])
 @pytest.mark.parametrize("size", [0, 1, 65535, 65536, 65537, 5_000_000])
 def test_replies_of_any_size(scene: Scene, way: str, size: int) -> None:

@@ -156,6 +156,31 @@ def test_what_would_have_been_said(condition: str, entry: dict[str, Any], change
     assert change == "same" or tally.examples[change] == [7]  # type: ignore[index]
 
 
+CALL: dict[str, Any] = {
+    **ENTRY, "kind": "egress.http", "target": "tickets", "decision": {"effect": "allow", "rule": "own"},
+    "request": {
+        "method": "POST", "path": "/v1/egress/tickets/tickets/7", "connection": "tickets", "host": "api.example.com",
+        "bytes": 20,
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("condition", "change"),
+    [
+        ('context.request.method == "POST"', "newly_denied"),
+        ('context.request.path like "/tickets/*"', "newly_denied"),
+        ('context.request.path like "/v1/*"', "same"),
+        ('context.destination.host == "api.example.com" && !context.destination.local', "newly_denied"),
+        ("context.request.bytes > 30", "same"),
+    ],
+)
+def test_what_would_have_been_said_of_calls_to_a_connection(condition: str, change: str) -> None:
+    own = 'permit(principal, action == Action::"egress.http", resource == Connection::"tickets");'
+    source = f'{own} forbid(principal, action == Action::"egress.http", resource) when {{ {condition} }};'
+    assert dict(replay(source, CALL, directory=NOBODY).tally.changes) == {change: 1}
+
+
 def test_what_cannot_be_judged_is_named_with_what_is_missing() -> None:
     tally = replay(f"forbid{ALL} when {{ context.tools.count > 3 }};", ENTRY, ENTRY).tally
     assert dict(tally.blind) == {"p": {"tools.count"}} and tally.blinded["p"] == 2
