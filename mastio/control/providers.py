@@ -108,7 +108,9 @@ def changed_provider(row: ProviderRow, body: ProviderPatch) -> ProviderRow:
     if body.timeouts is not None:
         changes["timeouts"] = body.timeouts.model_dump(exclude_none=True)
     if body.model_fields_set & {"api_key", "api_key_file"}:
-        changes |= {"api_key": body.api_key, "api_key_file": body.api_key_file}
+        changes |= {"api_key": body.api_key, "api_key_file": body.api_key_file, "is_sealed_off": False}
+    elif row.is_sealed_off:
+        raise BadRequest("api_key: give it again, because the stored one cannot be had.", code="invalid_body")
     elif body.base_url is not None and _has_secret(row) and _origin(body.base_url) != _origin(row.base_url):
         raise BadRequest("api_key: give the secret again, because base_url names another server.", code="invalid_body")
     changed = replace(row, **changes)

@@ -76,6 +76,9 @@ class ProviderRow:
     api_key_file: str | None = None
     """Where `api_key` was read from, when it is not kept in the table."""
 
+    is_sealed_off: bool = False
+    """There is a key in the table, and it does not open: whoever writes this row back would lose it."""
+
 
 @dataclass(frozen=True, slots=True)
 class PolicyRow:

@@ -193,17 +193,19 @@ class ProviderCodec:
 
     def decode(self, row: Row[Any]) -> ProviderRow:
         """With the key in the clear, or without one when it cannot be had: the provider then refuses us."""
+        secret = self._secret(row)
         return ProviderRow(
             name=row.name,
             kind=row.kind,
             base_url=row.base_url,
-            api_key=self._secret(row),
+            api_key=secret,
             models=tuple(row.models),
             aliases=row.aliases,
             allow_addresses=tuple(row.allow_addresses),
             weight=row.weight,
             timeouts=row.timeouts,
             api_key_file=row.api_key_file,
+            is_sealed_off=secret is None and row.api_key is not None and row.api_key_file is None,
         )
 
     def encode(self, provider: ProviderRow) -> dict[str, Any]:

@@ -48,6 +48,32 @@ async def test_a_providers_life(world: World) -> None:
     assert not world.directory.providers
 
 
+async def test_a_key_that_cannot_be_had_is_not_thrown_away(world: World) -> None:
+    """Another member is changed while the stored key does not open: refused, and the sealed one is still there."""
+    await world.call("POST", PROVIDERS, PROVIDER)
+    database = sqlite3.connect(world.data / "db" / "control.sqlite")
+
+    def sealed() -> str | None:
+        kept: str | None = database.execute("SELECT api_key FROM providers").fetchone()[0]
+        return kept
+
+    before = sealed()
+    assert before is not None
+    with database:
+        database.execute("UPDATE providers SET api_key = ?", (f"{before[:-2]}AA",))
+    assert (await world.call("GET", f"{PROVIDERS}/main")).json()["api_key_set"] is False
+    for change in ({"weight": 2}, {"base_url": "https://api.example/v2"}, {"base_url": "https://other.example/v1"}):
+        reply = await world.call("PATCH", f"{PROVIDERS}/main", change)
+        assert reply.status_code == 422 and "cannot be had" in reply.json()["message"]
+    assert sealed() == f"{before[:-2]}AA"
+    removed = await world.call("PATCH", f"{PROVIDERS}/main", {"api_key": None})
+    assert removed.status_code == 200 and sealed() is None
+    assert (await world.call("PATCH", f"{PROVIDERS}/main", {"weight": 2})).status_code == 200
+    again = await world.call("PATCH", f"{PROVIDERS}/main", {"api_key": CANARY})
+    assert again.json()["api_key_set"] is True
+    database.close()
+
+
 async def test_a_secret_never_comes_out(world: World, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     said = [await world.call("POST", PROVIDERS, PROVIDER)]
