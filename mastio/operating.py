@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
@@ -22,6 +23,17 @@ Check = Callable[[], Awaitable[str | None]]
 
 def read_nothing(head: RequestHead, principal: Principal, body: bytes) -> tuple[Action, Message]:
     return Action(head.route.kind, "Appliance", "self"), Message(raw=b"")
+
+
+DESCRIBED = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"})
+"""Methods that OpenAPI 3.1 has a place for (§4.8.9)."""
+
+
+def _describe_parameters(path: str) -> list[dict[str, Any]]:
+    return [
+        {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
+        for name in re.findall(r"\{([a-z_]+)\}", path)
+    ]
 
 
 class Operating:
@@ -84,11 +96,12 @@ class Operating:
         paths: dict[str, Any] = {}
         for route in self._routes:
             name = route.path.replace("...}", "}")
-            for method in route.methods:
-                known = document["paths"].get(name, {}).get(method.lower())
-                paths.setdefault(name, {})[method.lower()] = known or {
+            for method in [method.lower() for method in route.methods if method in DESCRIBED]:
+                known = document["paths"].get(name, {}).get(method)
+                paths.setdefault(name, {})[method] = known or {
                     "summary": route.summary,
+                    "parameters": _describe_parameters(name),
                     "responses": {"default": {"description": "See docs/errors.md for the error codes."}},
                 }
-                paths[name][method.lower()]["x-requires"] = sorted(route.requires)
+                paths[name][method]["x-requires"] = sorted(route.requires)
         return {**document, "info": {"title": "Mastio", "version": __version__}, "paths": paths}

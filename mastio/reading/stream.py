@@ -96,7 +96,8 @@ class StreamRewriter:
     async def feed(self, window: bytes, last: bool) -> AsyncIterator[bytes]:
         frames = list(split_array(window) if self._is_array else split_events(window))
         final = max((n for n, frame in enumerate(frames) if frame.data), default=None) if last else None
-        pieces = [self._end(ALL)] if last and final is None else []
+        # the end of an array has it behind the last element
+        pieces = [self._end(ALL)] if last and final is None and not self._is_array else []
         read = 0
         for n, frame in enumerate(frames):
             pieces.append(await self._rewrite(frame, is_final=n == final))

@@ -37,6 +37,19 @@ def test_what_is_damaged_is_compiled_again(tmp_path: Path, damage: bytes | None)
     assert file.read_bytes() == whole
 
 
+def test_what_another_automaton_left_is_not_believed(tmp_path: Path) -> None:
+    """It loads, and would find something else."""
+    open_automaton([b"cd"], [0], kept=tmp_path)
+    (other,) = tmp_path.iterdir()
+    foreign = other.read_bytes()
+    open_automaton([b"ab"], [0], kept=tmp_path)
+    (file,) = set(tmp_path.iterdir()) - {other}
+    whole = file.read_bytes()
+    file.write_bytes(whole[:32] + foreign[32:])
+    assert ends(open_automaton([b"ab"], [0], kept=tmp_path), b"ab cd") == [(0, 2)]
+    assert file.read_bytes() == whole
+
+
 def test_where_nothing_can_be_kept_it_works_all_the_same(tmp_path: Path) -> None:
     nowhere = tmp_path / "file"
     nowhere.write_text("")

@@ -851,6 +851,32 @@ async def test_what_a_human_approves_is_read_whole() -> None:
     assert world.code == "payload_too_large"
 
 
+class Waiting(Replacing):
+    """Lets nothing go before the end."""
+
+    def open(self, carrier: str) -> Any:
+        held: list[str] = []
+
+        class Filter:
+            def feed(self, text: str) -> str:
+                held.append(text)
+                return ""
+
+            def close(self) -> str:
+                return "".join(held)
+
+        return Filter()
+
+
+async def test_what_was_held_back_of_a_stream_without_a_last_window_still_comes() -> None:
+    world = World(inspect=Waiting("x", "y").inspect, read={"llm.chat": read_body})
+    world.reply = Reply(200, SSE, stream(Window(chunk("one")), Window(chunk("two"))))
+    await world.run()
+    sent = b"".join(event for event in world.events if isinstance(event, bytes))
+    assert sent.count(b"onetwo") == 1
+    assert world.events.index(("outcome", "ok")) < len(world.events) - 1
+
+
 async def test_overload_sheds() -> None:
     world = World()
     pipeline = Pipeline([CHAT], [("test", world.hooks)], SERVICES, Telemetry(), 0)

@@ -87,7 +87,7 @@ def call(arguments: str, **more: Any) -> Any:
     return {"tool_calls": [{"index": 0, **more, "function": {"arguments": arguments}}]}
 
 
-TEXT = f"It is {SECRET}, not 4111-11, says {SECRET}"
+TEXT = f"It is {SECRET}, not 4111-11, says {SECRET}, 4111-"
 CLEAN = TEXT.replace(SECRET, TOKEN)
 ARGUMENTS = json.dumps({"card": SECRET, "n": 1, "e\u00e9": f'"{SECRET}" 4111'})
 CLEAN_ARGUMENTS = json.loads(ARGUMENTS.replace(SECRET, TOKEN))
