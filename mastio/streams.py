@@ -1,5 +1,5 @@
 """Exchanges that have begun, so that a revocation ends them (promise 5): those whose body is still arriving before they
-go on, those whose reply is on its way after each change.
+go on, those whose reply is on its way after each change. A connection that is deleted ends those with it as well.
 
 Who may not begin an exchange any more may not go on with one either: the same `bind` decides, with the credentials that
 began it and at the time when it began. So what merely expires meanwhile, a token of ten minutes, cuts nothing.
@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mastio.answer import Answer
-from mastio.errors import AuthenticationError
-from mastio.exchange import AdminCredential, ApiKeyCredential, Authenticated, Credential, Principal, Recorded
+from mastio.errors import AuthenticationError, BadRequest, MastioError
+from mastio.exchange import Action, AdminCredential, ApiKeyCredential, Credential, Principal, Recorded
 from mastio.identity import bind
 from mastio.store.base import Directory
 from mastio.wire import Interruption
@@ -19,7 +19,7 @@ from mastio.wire import Interruption
 
 @dataclass(frozen=True, slots=True)
 class _Stream:
-    authenticated: Authenticated
+    recorded: Recorded
     answer: Answer
     watch: Interruption
 
@@ -32,7 +32,7 @@ class OpenStreams:
         self._streams: dict[int, _Stream] = {}
 
     def add(self, recorded: Recorded, answer: Answer, watch: Interruption) -> None:
-        self._streams[id(answer)] = _Stream(recorded.authenticated, answer, watch)
+        self._streams[id(answer)] = _Stream(recorded, answer, watch)
 
     def discard(self, answer: Answer) -> None:
         self._streams.pop(id(answer), None)
@@ -40,8 +40,11 @@ class OpenStreams:
     def look(self) -> None:
         """Cut what may not go on. A stream whose outcome is being written is left to end."""
         for stream in list(self._streams.values()):
-            began = stream.authenticated
-            error = None if stream.answer.is_ending else find_end(began.credentials, self._directory, began.at)
+            if stream.answer.is_ending:
+                continue
+            began, action = stream.recorded.authenticated, stream.recorded.action
+            error: MastioError | None = find_end(began.credentials, self._directory, began.at)
+            error = error or find_loss(action, self._directory)
             if error is not None:
                 stream.watch.cut(error)
 
@@ -52,6 +55,14 @@ def find_end(credentials: tuple[Credential, ...], directory: Directory, began_at
         bind_again(credentials, directory, began_at)
     except AuthenticationError as error:
         return error
+    return None
+
+
+def find_loss(action: Action, directory: Directory) -> BadRequest | None:
+    """Why it cannot go on although its agent may: the connection is there no more. One that was changed is: what is
+    under way ends with what it began with."""
+    if action.target_type == "Connection" and action.target not in directory.connections:
+        return BadRequest("The connection was deleted.", code="not_found")
     return None
 
 

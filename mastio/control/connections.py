@@ -69,7 +69,7 @@ class ConnectionsRouter:
         return answer_connection(await self._connections.change(name, lambda row: changed_connection(row, body, given)))
 
     async def delete_connection(self, name: str) -> None:
-        """It is gone for the next request."""
+        """It is gone for the next request, and what is under way is broken off."""
         await self._connections.delete(name)
 
     def _row(self, name: str, body: ConnectionPut) -> ConnectionRow:
