@@ -39,6 +39,8 @@ class Injection(Protocol):
     """`needs_whole_body`: it is signed, so it cannot go on as it arrives."""
 
     needs_whole_body: bool
+    pools: tuple[Upstream, ...]
+    """What was opened for it, to be closed with its connection."""
 
     @property
     def secrets(self) -> tuple[bytes, ...]:
@@ -55,6 +57,7 @@ class Nothing:
     """A connection without a credential of the appliance, or with one that TLS shows."""
 
     needs_whole_body = False
+    pools: tuple[Upstream, ...] = ()
     secrets: tuple[bytes, ...] = ()
 
     async def apply(self, asked: Outgoing) -> Outgoing:
@@ -75,6 +78,7 @@ class Header:
     """A header with a fixed value, in which `secrets` are."""
 
     needs_whole_body = False
+    pools: tuple[Upstream, ...] = ()
 
     def __init__(self, name: str, value: str, *secrets: str) -> None:
         self._name = name
@@ -93,6 +97,7 @@ class Query:
     would one that some upstreams read as that name."""
 
     needs_whole_body = False
+    pools: tuple[Upstream, ...] = ()
 
     def __init__(self, parameter: str, secret: str) -> None:
         self._name = _fold_parameter(parameter.encode())
@@ -123,6 +128,7 @@ class Bearer:
     needs_whole_body = False
 
     def __init__(self, pool: Upstream, credential: ConnectionCredential, secret: str) -> None:
+        self.pools: tuple[Upstream, ...] = (pool,)
         options = credential.options
         form = {"grant_type": "client_credentials"}
         form |= {name: options[name] for name in ("scope", "audience") if options.get(name)}
@@ -157,6 +163,8 @@ OF_A_SIGNATURE = ("authorization", "x-amz-date", "x-amz-security-token", "x-amz-
 
 class Signed:
     """AWS Signature Version 4. S3 takes bodies that are not signed, where TLS keeps them whole."""
+
+    pools: tuple[Upstream, ...] = ()
 
     def __init__(self, row: ConnectionRow, credential: ConnectionCredential, secret: str) -> None:
         options = credential.options

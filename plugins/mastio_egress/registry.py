@@ -78,7 +78,7 @@ class Open:
 
     async def _close_unused(self) -> None:
         if self._is_retired and not self._users:
-            for pool in (self._pool, *self._others.values()):
+            for pool in (self._pool, *self.injection.pools, *self._others.values()):
                 await pool.close()
 
 
