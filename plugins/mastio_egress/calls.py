@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 
+from mastio.connection_secrets import ON_THE_WIRE
 from mastio.destination import find_destination
 from mastio.errors import BadRequest, Denied, DispatchError
 from mastio.exchange import JSON, Action, Intake, Message, Principal, Recorded, Reply, RequestHead
@@ -91,7 +92,7 @@ class Calls:
         opened = plan.opened
         if self._registry.find(opened.row.name) is not opened:  # changed meanwhile: it may have waited for a human
             plan = self._plan(self._find(recorded.head), recorded.head)
-            if plan.opened.row.base_url != opened.row.base_url:
+            if _judged(plan.opened.row) != _judged(opened.row):
                 raise DispatchError("The connection was changed meanwhile; ask again.")
             opened = plan.opened
         if opened.injection.needs_whole_body and recorded.message.stream is not None:
@@ -108,9 +109,9 @@ class Calls:
 
     async def _carry_out(self, opened: Open, plan: Plan, recorded: Recorded, close: Close) -> Reply:
         """The request; again with a new token where the upstream refused the old one, and once for each redirect."""
-        asked = Outgoing(
-            recorded.head.method, plan.path, outgoing(recorded.head.headers, opened.row.keep_headers), _body(recorded)
-        )
+        row = opened.row
+        headers = outgoing(recorded.head.headers, row.keep_headers, _may_ask_for_parts(row))
+        asked = Outgoing(recorded.head.method, plan.path, headers, _body(recorded))
         hop, renewed = Hop(opened.origin, asked), False
         for _ in range(MOST_REDIRECTS + 2):
             started = time.monotonic()
@@ -123,16 +124,20 @@ class Calls:
                     renewed = True
                     continue
                 locations = [value for name, value in upstream.headers if name == b"location"]
-                further = follow(opened.row, hop, upstream.status, locations)
-                if further is not None:
+                further = follow(row, hop, upstream.status, locations)
+                if further is not None and not needles.find(
+                    locations[0]
+                ):  # what has the credential in it leads nowhere
                     hop = further
                     continue
 
                 async def leave(sending: Sending = sending) -> None:
-                    await sending.__aexit__(None, None, None)
-                    await close()
+                    try:
+                        await sending.__aexit__(None, None, None)
+                    finally:
+                        await close()
 
-                answered = Answered(upstream, opened.row, needles, hop, started)
+                answered = Answered(upstream, row, needles, hop, started)
                 reply = await answer(answered, leave)
                 is_stream = not isinstance(reply.body, bytes)
                 return reply
@@ -140,6 +145,16 @@ class Calls:
                 if not is_stream:  # whatever happened: the upstream must not go on working for nobody
                     await sending.__aexit__(None, None, None)
         raise DispatchError("The upstream redirected too often.")
+
+
+def _judged(row: ConnectionRow) -> tuple[str, bool, bool]:
+    """What a request was judged, inspected and recorded by."""
+    return row.base_url, row.inspect_request, row.inspect_response
+
+
+def _may_ask_for_parts(row: ConnectionRow) -> bool:
+    """Whether nothing is looked for in replies."""
+    return not row.inspect_response and (row.credential is None or row.credential.kind not in ON_THE_WIRE)
 
 
 async def _send(opened: Open, hop: Hop, recorded: Recorded) -> tuple[Sending, Outgoing]:

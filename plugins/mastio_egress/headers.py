@@ -40,6 +40,10 @@ OVERRIDES = frozenset({
 })  # fmt: skip
 """Make another request of it than the one that was judged."""
 
+PARTS = frozenset({b"range", b"if-range"})
+"""Ask for a part of a reply: two halves of a secret are in no part as a whole. A server may always send all of it
+(RFC 9110 §14.2)."""
+
 FRAMING = frozenset({b"host", b"content-length", b"accept-encoding", b"expect"})
 """Said anew by who sends it."""
 
@@ -67,15 +71,18 @@ _CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
 _LENGTH = re.compile(rb"[0-9]{1,18}")
 
 
-def outgoing(headers: Headers, keep: Collection[str] = ()) -> list[tuple[str, str]]:
+def outgoing(headers: Headers, keep: Collection[str] = (), parts: bool = True) -> list[tuple[str, str]]:
     """What goes upstream of a request's headers (names in lower case); the length is `declared_length`'s.
 
     Replies are asked for as they are, so that they can be looked into. Values stay as they came where they are UTF-8;
-    others are read as latin-1. `keep` as for `incoming`. Raises `BadRequest`.
+    others are read as latin-1. `keep` as for `incoming`; `parts`: whether one of the reply may be asked for. Raises
+    `BadRequest`.
     """
     named = _named_by_connection(headers)
     if not _is_kept(b"set-cookie", keep):
         named |= COOKIES
+    if not parts:
+        named |= PARTS
     passed: list[tuple[str, str]] = []
     for name, value in headers:
         goes_up = _goes_up(name)
@@ -148,9 +155,10 @@ def _goes_up(name: bytes) -> bool | None:
 
 @lru_cache(maxsize=1024)
 def _comes_back(name: bytes) -> bool:
-    if _is_of_hop(name) or name in OURS or name in ORIGIN or name.startswith(OUR_PREFIXES) or name == b"content-length":
+    folded = name.replace(b"_", b"-")
+    if _is_of_hop(name) or folded in OURS or folded in ORIGIN or folded.startswith(OUR_PREFIXES):
         return False
-    return _TOKEN.fullmatch(name) is not None
+    return name != b"content-length" and _TOKEN.fullmatch(name) is not None
 
 
 def _is_of_hop(name: bytes) -> bool:

@@ -63,6 +63,14 @@ def follow(row: ConnectionRow, hop: Hop, status: int, locations: list[bytes]) ->
     return Hop(target.origin, Outgoing(asked.method, path, headers, b""))
 
 
+def make_absolute(row: ConnectionRow, hop: Hop, location: bytes) -> bytes | None:
+    """What a host that the connection was redirected to means: its paths are its own. None: nobody can tell."""
+    if hop.origin == parse_base_url(row.base_url).origin:
+        return location
+    found = _resolve(parse_base_url(hop.origin), hop.asked.path, location)
+    return None if found is None else f"{found[0].origin}{found[1]}".encode("ascii")
+
+
 def rewrite_location(row: ConnectionRow, location: bytes, asked: str, prefix: str) -> bytes | None:
     """What the caller is shown of a redirect that was not followed, for a request to `asked` behind the base URL.
 

@@ -16,7 +16,7 @@ from mastio.services import UpstreamReply
 from mastio.store.base import ConnectionRow
 from mastio_egress.echo import EchoFilter, Needles, mask_headers, open_filter
 from mastio_egress.headers import incoming, reply_length
-from mastio_egress.redirects import REDIRECTS, Hop, rewrite_location
+from mastio_egress.redirects import REDIRECTS, Hop, make_absolute, rewrite_location
 from mastio_egress.texts import has_readable_charset
 
 Headers = list[tuple[bytes, bytes]]
@@ -60,7 +60,7 @@ async def answer(answered: Answered, close: Callable[[], Awaitable[None]]) -> Re
     told = Told(facts, answered.started, masked)
     if not has_body:
         told.end(echo)
-        if length is not None and upstream.status != 204:
+        if length is not None and upstream.status not in (204, 205):  # the only length that these have is none
             headers.append((b"content-length", b"%d" % length))
         return Reply(upstream.status, headers, _nothing(), facts, close)
     is_events = row.inspect_response and content_type(headers) == EVENTS
@@ -144,7 +144,8 @@ def find_location(answered: Answered) -> Headers:
     locations = [value for name, value in answered.upstream.headers if name == b"location"]
     if len(locations) != 1 or answered.upstream.status not in (201, 202, *REDIRECTS):
         return []
-    shown = rewrite_location(row, locations[0], answered.hop.asked.path, prefix)
+    location = make_absolute(row, answered.hop, locations[0])
+    shown = None if location is None else rewrite_location(row, location, answered.hop.asked.path, prefix)
     return [] if shown is None else [(b"location", shown)]
 
 

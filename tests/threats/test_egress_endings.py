@@ -34,10 +34,8 @@ class Watched:
         seen = link.read_head()
         if seen is None:
             return
-        try:
+        with suppress(Cut, OSError):
             getattr(self, seen.path.strip("/"))(link)
-        except (Cut, OSError):
-            pass
         self.ended_at = time.monotonic()
 
     def silent(self, link: Link) -> None:

@@ -156,3 +156,17 @@ def test_odd_lengths_are_refused(values: list[bytes]) -> None:
         declared_length(headers)
     with pytest.raises(DispatchError):
         reply_length(headers)
+
+
+def test_parts_are_asked_for_only_where_nothing_is_looked_for() -> None:
+    asked = [(b"range", b"bytes=0-9"), (b"if-range", b'"x"'), (b"x-range", b"1")]
+    assert dict(outgoing(asked)) == {"range": "bytes=0-9", "if-range": '"x"', "x-range": "1", **IDENTITY}
+    assert dict(outgoing(asked, (), parts=False)) == {"x-range": "1", **IDENTITY}
+
+
+IDENTITY = {"accept-encoding": "identity"}
+
+
+@pytest.mark.parametrize("name", [b"mastio_receipt", b"x_request_id", b"x_accel_redirect", b"clear_site_data"])
+def test_underscores_speak_for_nobody_either(name: bytes) -> None:
+    assert incoming([(name, b"1"), (b"x_mine", b"2")]) == [(b"x_mine", b"2")]

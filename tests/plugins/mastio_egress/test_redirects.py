@@ -8,7 +8,7 @@ import pytest
 
 from mastio.store.base import ConnectionRow
 from mastio_egress.credentials import Outgoing
-from mastio_egress.redirects import REDIRECTS, Hop, follow, rewrite_location
+from mastio_egress.redirects import REDIRECTS, Hop, follow, make_absolute, rewrite_location
 
 ROW = ConnectionRow(
     "api", "https://api.example/base", paths=("/v1/*", "/"), redirects=True, redirect_hosts=("files.example",)
@@ -210,3 +210,12 @@ def test_no_path_of_the_appliance_is_shown_but_the_connections() -> None:
             found = shown(location, replace(ROW, base_url=base))
             assert found is None or found.startswith(("/v1/egress/api/", "https://api.example:443/", "//"))
             assert found is None or "/../" not in found
+
+
+def test_a_path_of_another_host_is_none_of_the_connections() -> None:
+    there = hop(path="/a/b?c", origin=OTHER)
+    assert make_absolute(ROW, there, b"/base/v1/x") == b"https://files.example:443/base/v1/x"
+    assert make_absolute(ROW, there, b"x?y") == b"https://files.example:443/a/x?y"
+    assert make_absolute(ROW, there, b"https://api.example/base/v1/x") == b"https://api.example:443/base/v1/x"
+    assert make_absolute(ROW, there, b"https://user@files.example/") is None
+    assert make_absolute(ROW, hop(), b"/base/v1/x") == b"/base/v1/x"
