@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 
-from mastio.connection_secrets import ON_THE_WIRE
 from mastio.destination import find_destination
 from mastio.errors import BadRequest, Denied, DispatchError
 from mastio.exchange import JSON, Action, Intake, Message, Principal, Recorded, Reply, RequestHead
@@ -110,7 +109,7 @@ class Calls:
     async def _carry_out(self, opened: Open, plan: Plan, recorded: Recorded, close: Close) -> Reply:
         """The request; again with a new token where the upstream refused the old one, and once for each redirect."""
         row = opened.row
-        headers = outgoing(recorded.head.headers, row.keep_headers, _may_ask_for_parts(row))
+        headers = outgoing(recorded.head.headers, row.keep_headers, _may_ask_for_parts(opened))
         asked = Outgoing(recorded.head.method, plan.path, headers, _body(recorded))
         hop, renewed = Hop(opened.origin, asked), False
         for _ in range(MOST_REDIRECTS + 2):
@@ -152,9 +151,9 @@ def _judged(row: ConnectionRow) -> tuple[str, bool, bool]:
     return row.base_url, row.inspect_request, row.inspect_response
 
 
-def _may_ask_for_parts(row: ConnectionRow) -> bool:
+def _may_ask_for_parts(opened: Open) -> bool:
     """Whether nothing is looked for in replies."""
-    return not row.inspect_response and (row.credential is None or row.credential.kind not in ON_THE_WIRE)
+    return not opened.row.inspect_response and not opened.injection.is_shown
 
 
 async def _send(opened: Open, hop: Hop, recorded: Recorded) -> tuple[Sending, Outgoing]:

@@ -39,6 +39,9 @@ class Injection(Protocol):
     """`needs_whole_body`: it is signed, so it cannot go on as it arrives."""
 
     needs_whole_body: bool
+    is_shown: bool
+    """Whether the upstream sees a secret of it, and might repeat it."""
+
     pools: tuple[Upstream, ...]
     """What was opened for it, to be closed with its connection."""
 
@@ -57,6 +60,7 @@ class Nothing:
     """A connection without a credential of the appliance, or with one that TLS shows."""
 
     needs_whole_body = False
+    is_shown = False
     pools: tuple[Upstream, ...] = ()
     secrets: tuple[bytes, ...] = ()
 
@@ -78,6 +82,7 @@ class Header:
     """A header with a fixed value, in which `secrets` are."""
 
     needs_whole_body = False
+    is_shown = True
     pools: tuple[Upstream, ...] = ()
 
     def __init__(self, name: str, value: str, *secrets: str) -> None:
@@ -97,6 +102,7 @@ class Query:
     would one that some upstreams read as that name."""
 
     needs_whole_body = False
+    is_shown = True
     pools: tuple[Upstream, ...] = ()
 
     def __init__(self, parameter: str, secret: str) -> None:
@@ -126,6 +132,7 @@ class Bearer:
     """A token that is fetched with a client's credentials (RFC 6749 §4.4)."""
 
     needs_whole_body = False
+    is_shown = True
 
     def __init__(self, pool: Upstream, credential: ConnectionCredential, secret: str) -> None:
         self.pools: tuple[Upstream, ...] = (pool,)
@@ -164,6 +171,7 @@ OF_A_SIGNATURE = ("authorization", "x-amz-date", "x-amz-security-token", "x-amz-
 class Signed:
     """AWS Signature Version 4. S3 takes bodies that are not signed, where TLS keeps them whole."""
 
+    is_shown = False
     pools: tuple[Upstream, ...] = ()
 
     def __init__(self, row: ConnectionRow, credential: ConnectionCredential, secret: str) -> None:
