@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import re
+import threading
+import time
 from collections.abc import Iterator
+from typing import Any
 
+import httpx
 import pytest
 
 from egress_world import Arrived, Handler, Scene, open_scene
+from world import wait_until
 
 SECRET = "canary-of-the-tricks-0001"
 BEARER = {"kind": "bearer", "secret": SECRET}
@@ -16,7 +22,7 @@ BEARER = {"kind": "bearer", "secret": SECRET}
 @pytest.fixture(scope="module")
 def scene() -> Iterator[Scene]:
     with open_scene() as opened:
-        opened.upstream.ways |= {"parts": say_parts, "reset": say_reset, "moved": say_moved}
+        opened.upstream.ways |= {"parts": say_parts, "reset": say_reset, "moved": say_moved, "spelled": say_spelled}
         yield opened
 
 
@@ -89,3 +95,72 @@ def test_a_redirect_with_the_credential_in_it_is_not_followed(scene: Scene) -> N
     scene.connect(credential=BEARER, redirects=True)
     followed = scene.call("GET", "/moved?a=b")
     assert (followed.status_code, scene.upstream.last.path) == (200, "/echo/moved/?a=b")
+
+
+def say_spelled(handler: Handler, arrived: Arrived) -> None:
+    """In pieces that a secret is cut by, each a packet of its own; with a length where the path asks for one."""
+    secret = SECRET.encode()
+    pieces = [b"x" * 100_000, *(secret[n : n + 5] for n in range(0, len(secret), 5)), b"y", secret]
+    handler.send_response(200)
+    handler.send_header("content-type", "text/plain")
+    if arrived.path.endswith("/length"):
+        handler.send_header("content-length", str(sum(map(len, pieces))))
+        handler.end_headers()
+        for piece in pieces:
+            handler.wfile.write(piece)
+            handler.wfile.flush()
+            time.sleep(0.02)
+        return
+    handler.send_header("transfer-encoding", "chunked")
+    handler.end_headers()
+    for piece in pieces:
+        handler.chunk(piece)
+        time.sleep(0.02)
+    handler.wfile.write(b"0\r\n\r\n")
+
+
+@pytest.mark.parametrize("framing", ["length", "chunks"])
+def test_a_secret_is_not_had_from_a_stream(scene: Scene, framing: str) -> None:
+    scene.connect(credential=BEARER)
+    reply = scene.call("GET", f"/spelled/{framing}")
+    mask = "*" * len(SECRET)
+    assert reply.status_code == 200 and reply.text == f"{'x' * 100_000}{mask}y{mask}"
+    assert scene.entries(reply)[1]["response"]["credential_masked"] == 2
+    scene.connect()
+    assert scene.call("GET", f"/spelled/{framing}").text == f"{'x' * 100_000}{SECRET}y{SECRET}"
+
+
+HELD = '@hold("15m") forbid(principal, action == Action::"egress.http", resource == Connection::"held");'
+
+
+@pytest.mark.parametrize(
+    ("change", "status"),
+    [
+        ({"inspect": {"request": True}}, 502),
+        ({"inspect": {"response": True}}, 502),
+        ({"base_url": "http://127.0.0.1:1", "credential": BEARER}, 502),
+        ({"methods": ["GET"]}, 403),
+        ({"credential": {"secret": SECRET[::-1]}}, 200),
+    ],
+)
+def test_what_waits_for_a_human_goes_where_it_was_judged_for(scene: Scene, change: dict[str, Any], status: int) -> None:
+    """The connection is changed between the request and the approval. Another secret alone changes nothing."""
+    scene.connect("held", credential=BEARER)
+    assert scene.admin.post("/v1/admin/policies", json={"name": "hold", "cedar": HELD}).status_code == 201
+    try:
+        before, replies = len(scene.upstream.arrived), list[httpx.Response]()
+        body = json.dumps(change).encode()  # another one each time: an approval is for one request
+        asking = threading.Thread(target=lambda: replies.append(scene.call("POST", "/echo", "held", content=body)))
+        asking.start()
+
+        def pending() -> list[str]:
+            return [hold["id"] for hold in scene.admin.get("/v1/admin/holds?status=pending").json()["items"]]
+
+        wait_until(pending, 5, "it waits")
+        assert scene.admin.patch("/v1/admin/connections/held", json=change).status_code == 200
+        assert scene.admin.post(f"/v1/admin/holds/{pending()[0]}/approve", json={"reason": "x"}).status_code == 200
+        asking.join(20)
+        assert replies[0].status_code == status
+        assert len(scene.upstream.arrived) - before == (status == 200)
+    finally:
+        scene.admin.delete("/v1/admin/policies/hold")
