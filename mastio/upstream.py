@@ -40,6 +40,10 @@ Body = bytes | AsyncIterator[bytes]
 
 DEFAULT_TIMEOUTS: Mapping[str, float] = {"connect": 10.0, "read": 300.0, "total": 900.0}
 
+UPLOAD_IDLE = 60.0
+"""Seconds that an upstream may take no byte of a body, whatever its `read` is: the edge waits no longer for us
+(`proxy_send_timeout`), and who hangs up meanwhile is not heard before the next piece is wanted."""
+
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 _METHOD = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _PATH = re.compile(r"([/?][!\x22$-\[\]-~]*)?")
@@ -258,7 +262,7 @@ class Pool:
         return Sending(self, method, path, headers, body)
 
     def make_upload(self, pieces: AsyncIterator[bytes], length: int | None) -> Upload:
-        return Upload(pieces, length, self._timeouts["read"])
+        return Upload(pieces, length, min(self._timeouts["read"], UPLOAD_IDLE))
 
     def hear_out(self, closed: asyncio.Future[None]) -> None:
         """A connection may also end with an error when nobody uses it: then that is nobody's failure."""

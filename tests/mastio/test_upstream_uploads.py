@@ -221,6 +221,26 @@ async def test_an_upstream_that_stops_reading(pool: Pool, upstream: Upstream, th
     assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
+async def test_no_patience_with_replies_is_patience_with_bodies(
+    upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An admin allows a model ten minutes to think; nobody allows it ten minutes to take a byte."""
+    monkeypatch.setattr("mastio.upstream.UPLOAD_IDLE", 0.5)
+
+    def act(link: Link) -> None:
+        link.read_head()
+        time.sleep(4)
+
+    upstream.act = act
+    pools = Pools()
+    patient = pools.open(upstream.url(), ("127.0.0.1",), {**TIMEOUTS, "read": 600.0, "total": 600.0})
+    began = time.monotonic()
+    with pytest.raises(UpstreamTimeout):
+        await send(patient, "POST", Pieces(endless=True))
+    assert 0.4 < time.monotonic() - began < 2.5
+    await pools.close()
+
+
 async def test_an_upstream_that_reads_slowly_is_no_silent_one(pool: Pool, upstream: Upstream) -> None:
     """Longer than `read` in all, never that long without a piece."""
 
