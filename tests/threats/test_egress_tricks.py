@@ -164,3 +164,24 @@ def test_what_waits_for_a_human_goes_where_it_was_judged_for(scene: Scene, chang
         assert len(scene.upstream.arrived) - before == (status == 200)
     finally:
         scene.admin.delete("/v1/admin/policies/hold")
+
+
+def test_a_reply_without_a_length_is_bounded_too(scene: Scene) -> None:
+    scene.connect("bounded", limits={"response_bytes": 200_000})
+    assert len(scene.call("GET", "/spelled/chunks", "bounded").content) == 100_001 + 2 * len(SECRET)
+    scene.connect("bounded", limits={"response_bytes": 100_010})
+    with pytest.raises(httpx.RemoteProtocolError):
+        scene.call("GET", "/spelled/chunks", "bounded")
+    assert scene.appliance.entries()[-1]["outcome"] == {"status": "failed", "code": "upstream_error"}
+
+
+def test_the_log_has_the_digest_of_what_went_on_as_it_arrived(scene: Scene) -> None:
+    """The same as of a body that was read first; from 64 KiB on it goes on as it arrives."""
+    scene.connect()
+    small, large = b"y" * 65536, b"y" * 65537
+    read_first, goes_on = [scene.entries(scene.call("POST", "/echo", content=body)) for body in (small, large)]
+    scene.connect(inspect={"request": True})
+    inspected = scene.entries(scene.call("POST", "/echo", content=large))
+    assert read_first[1]["request"] is None and "digest" not in goes_on[0]["request"]
+    assert goes_on[1]["request"] == {"bytes": 65537, "digest": inspected[0]["request"]["digest"]}
+    assert read_first[0]["request"]["digest"] != inspected[0]["request"]["digest"]
