@@ -124,9 +124,8 @@ class Calls:
                     continue
                 locations = [value for name, value in upstream.headers if name == b"location"]
                 further = follow(row, hop, upstream.status, locations)
-                if further is not None and not needles.find(
-                    locations[0]
-                ):  # what has the credential in it leads nowhere
+                # what has the credential in it leads nowhere
+                if further is not None and not needles.find(locations[0]):
                     hop = further
                     continue
 
