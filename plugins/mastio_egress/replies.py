@@ -63,6 +63,8 @@ async def answer(answered: Answered, close: Callable[[], Awaitable[None]]) -> Re
         if length is not None and upstream.status not in (204, 205):  # the only length that these have is none
             headers.append((b"content-length", b"%d" % length))
         return Reply(upstream.status, headers, _nothing(), facts, close)
+    if row.inspect_response and sum(name == b"content-type" for name, _ in headers) > 1:
+        raise DispatchError("The upstream's reply has two types of content, and cannot be inspected.")
     is_events = row.inspect_response and content_type(headers) == EVENTS
     if row.inspect_response and (find_coding(upstream.headers) or not is_readable(headers)):
         raise DispatchError("The upstream's reply is encoded in a way that cannot be inspected.")

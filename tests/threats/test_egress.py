@@ -429,6 +429,15 @@ def test_broken_upstreams(scene: Scene, fault: str) -> None:
     assert scene.call("GET", "/echo", name="faulty").status_code == 200
 
 
+def test_a_reply_of_two_types_is_not_inspected_as_one(scene: Scene) -> None:
+    """The edge would pass on the other one."""
+    types = b"content-type: text/event-stream\r\ncontent-type: application/json\r\n"
+    scene.upstream.ways["fault"] = raw(b"HTTP/1.1 200 OK\r\n" + types + b"content-length: 2\r\n\r\n{}")
+    for inspected, status in ((True, 502), (False, 200)):
+        scene.connect("typed", inspect={"response": inspected})
+        assert scene.call("GET", "/fault", name="typed").status_code == status
+
+
 def test_what_breaks_off_once_it_has_begun(scene: Scene) -> None:
     """It is not a whole reply to anybody, and the entry says so."""
 
