@@ -9,7 +9,6 @@ import secrets
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,13 +16,13 @@ from typing import Any
 from cryptography import x509
 from sqlalchemy import make_url
 
-from mastio import control
 from mastio.approvals import StoredApprovals
+from mastio.control.application import build as build_control
 from mastio.control.context import Verifiers
 from mastio.control.routes import ROUTES as CONTROL_ROUTES
 from mastio.edge import read_edge_headers, server_names
 from mastio.errors import BadRequest, ConfigurationError, MastioError
-from mastio.exchange import Action, Entry, Principal, RequestHead, Route
+from mastio.exchange import Action, Entry, Principal, RequestHead
 from mastio.expiry import measure
 from mastio.hooks import Hooks
 from mastio.inprocess import InProcess, read_control
@@ -32,12 +31,13 @@ from mastio.operating import HEALTH, JSON, Operating
 from mastio.pipeline import Pipeline
 from mastio.pki.authority import DAY, Authority
 from mastio.pki.following import FollowedAuthority
-from mastio.plugins import Active, find_plugins, open_plugins, refuse, routes_of
+from mastio.plan import read_plan, secret_folders
+from mastio.plugins import open_plugins, refuse
 from mastio.problem import render
 from mastio.resolver import Resolver
-from mastio.routes import CORE, RouteTable
+from mastio.routes import RouteTable
 from mastio.services import Services, Worker
-from mastio.settings import Settings, read_settings
+from mastio.settings import Settings
 from mastio.store.control import ControlStore
 from mastio.store.engine import Database
 from mastio.store.hot import HotDirectory
@@ -57,24 +57,6 @@ MAX_HEADERS = 107
 
 POSTGRESQL = 5432
 """The port where the URL of a database has none."""
-
-CORE_ROUTES: tuple[Route, ...] = (*CORE, *CONTROL_ROUTES)
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What is to be started: checked settings, active plugins, the whole route table."""
-
-    settings: Settings
-    active: Sequence[Active]
-    routes: tuple[Route, ...]
-
-
-def read_plan(data: Path, config: Path | None = None) -> tuple[Plan, list[str]]:
-    """The plan and every problem with it."""
-    settings, problems = read_settings(config or data / "mastio.toml")
-    active, more = find_plugins(settings)
-    return Plan(settings, active, routes_of(CORE_ROUTES, active)), problems + more
 
 
 class App:
@@ -186,7 +168,7 @@ async def open_app(data: Path, slot: int, config: Path | None = None) -> AsyncIt
     )
     telemetry = Telemetry(partial(measure, authority, directory, time.time))
     verifiers = Verifiers()
-    administration = control.build(
+    administration = build_control(
         store=store, directory=directory, verifiers=verifiers, authority=authority,
         public_url=settings.server.public_url,
         trust_domain=settings.server.trust_domain, leaf_seconds=settings.pki.leaf_hours * 3600, now=time.time,
@@ -226,11 +208,6 @@ def own(settings: Settings, database_url: str) -> Own:
     if not database_url.startswith("sqlite"):
         ports.add(database.port or POSTGRESQL)
     return Own(frozenset(ports), frozenset({(public.host, public.port)}))
-
-
-def secret_folders(data: Path) -> tuple[Path, ...]:
-    """Where the secret files of providers and connections may lie: not beside the appliance's own keys."""
-    return (data / "secrets" / "providers", data / "secrets" / "connections", Path("/run/secrets"))
 
 
 def node_name(data: Path) -> str:

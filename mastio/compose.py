@@ -14,9 +14,9 @@ import sys
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from mastio.app import read_plan
 from mastio.errors import ConfigurationError, MastioError
 from mastio.native import Wish, ensure_stub_port, print_welcome, write_settings
+from mastio.plan import read_plan
 from mastio.plugins import refuse
 from mastio.settings import Settings
 

@@ -1,4 +1,4 @@
-"""What will end soon: certificates of the appliance, and credentials that were given out. Figures for `/metrics`.
+"""Figures for `/metrics` about the appliance's state: certificates and credentials that end soon, agents, version.
 
 Everything is in memory already; it is counted when somebody asks. `operate/alerts.yml` has rules over these names.
 """
@@ -43,6 +43,12 @@ def measure(authority: Authority, directory: Directory, now: Callable[[], float]
         "Enrolled agents.",
         ("status",),
         tuple(((status,), float(statuses.count(status))) for status in ("active", "suspended", "revoked")),
+    )
+    yield Figures(
+        "mastio_directory_version",
+        "Version of the configuration in the memory of the worker that answers; it grows with each change.",
+        (),
+        (((), float(directory.version)),),
     )
 
 

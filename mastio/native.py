@@ -25,9 +25,9 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from mastio import __version__
-from mastio.app import read_plan
 from mastio.errors import ConfigurationError, MastioError
 from mastio.first_providers import read_first_providers
+from mastio.plan import read_plan
 from mastio.plugins import refuse
 from mastio.prepare import find_nginx
 

@@ -21,11 +21,11 @@ import time
 from pathlib import Path
 from typing import Any
 
-from mastio.app import Plan, read_plan, secret_folders
 from mastio.edge import app_addresses, render, server_names
 from mastio.errors import ConfigurationError, MastioError
 from mastio.first_providers import read_first_providers
 from mastio.pki.authority import DAY, Authority
+from mastio.plan import Plan, read_plan, secret_folders
 from mastio.plugins import refuse
 from mastio.settings import Settings
 from mastio.store.base import ProviderRow

@@ -23,6 +23,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from mastio.forking import Forked, ForkError, ForkServer
 from mastio.reloading import EdgeReload
 
 PR_SET_PDEATHSIG = 1
@@ -45,13 +46,15 @@ class StartError(Exception):
 
 @dataclass
 class Child:
-    """A process to be kept running."""
+    """A process to be kept running. With a `module` it is forked and runs that module with `command` as arguments;
+    otherwise `command` is a program."""
 
     name: str
     command: list[str]
     stop_signal: signal.Signals
-    pass_fds: tuple[int, ...] = ()
-    process: subprocess.Popen[bytes] | None = None
+    module: str = ""
+    listener: int = -1
+    process: subprocess.Popen[bytes] | Forked | None = None
     started: float = 0.0
     pause: float = 0.0
     restart_at: float = field(default=0.0)
@@ -71,14 +74,15 @@ class Supervisor:
         self._reload: EdgeReload | None = None
         self._environment = {**os.environ, "PROMETHEUS_MULTIPROC_DIR": str(data / "run" / "metrics")}
         self._lock = -1
+        self._forks: ForkServer | None = None
 
     def run(self) -> int:
         """Start, keep and stop. The exit status of the command."""
         (self._data / "run").mkdir(mode=0o711, parents=True, exist_ok=True)
         self._take_lock()
-        plan = self._prepare()
         self._clear_metrics()
         _raise_descriptors()
+        plan = self._prepare()
         signal.signal(signal.SIGTERM, self._stop)
         signal.signal(signal.SIGINT, self._stop)
         signal.signal(signal.SIGHUP, self._look_now)
@@ -113,15 +117,31 @@ class Supervisor:
             ) from error
 
     def _prepare(self) -> dict[str, Any]:
-        done = subprocess.run(self._python("mastio.prepare"), stdout=subprocess.PIPE, check=False)
-        if done.returncode != 0:
+        reading, writing = os.pipe()
+        with os.fdopen(reading, "rb") as answer:
+            try:
+                process = self._fork("mastio.prepare", self._arguments(), stdout=writing)
+            except ForkError as error:
+                raise StartError("The code of the appliance cannot be loaded. The lines above say why.") from error
+            finally:
+                os.close(writing)
+            said = answer.read()
+        if process.wait() != 0:
             raise StartError("")  # it has said why
-        plan: dict[str, Any] = json.loads(done.stdout)
+        plan: dict[str, Any] = json.loads(said)
         return plan
 
-    def _python(self, module: str, *arguments: str) -> list[str]:
+    def _arguments(self, *more: str) -> list[str]:
         config = ["--config", str(self._config)] if self._config else []
-        return [sys.executable, "-m", module, "--data", str(self._data), *config, *arguments]
+        return ["--data", str(self._data), *config, *more]
+
+    def _fork(self, module: str, arguments: list[str], **descriptors: int) -> Forked:
+        """Raises `ForkError`. A fork server that has ended is replaced; its processes have ended with it."""
+        if self._forks is None or not self._forks.is_running:
+            command = [sys.executable, "-m", "mastio.forked", str(self._data), str(self._config or "")]
+            self._forks = ForkServer(command, self._environment, _die_with_parent(signal.SIGTERM))
+            self._write_pid("fork-server", self._forks.process.pid)
+        return self._forks.fork(module, arguments, descriptors)
 
     def _clear_metrics(self) -> None:
         """Counters begin at zero with each start; the files are the workers'."""
@@ -144,8 +164,8 @@ class Supervisor:
 
     def _worker(self, slot: int, listener: socket.socket) -> Child:
         fd = listener.detach()
-        command = self._python("mastio.worker", "--slot", str(slot), "--fd", str(fd))
-        return Child(f"worker-{slot}", command, signal.SIGTERM, pass_fds=(fd,))
+        arguments = self._arguments("--slot", str(slot), "--fd", "{listener}")
+        return Child(f"worker-{slot}", arguments, signal.SIGTERM, module="mastio.worker", listener=fd)
 
     def _stub(self, port: int) -> Child:
         command = [sys.executable, "-m", "mastio", "stub-llm", "--port", str(port), "--latency", "20ms"]
@@ -160,15 +180,17 @@ class Supervisor:
     # --- while they run ---------------------------------------------------------------------------------------------
 
     def _start(self, child: Child) -> None:
-        child.process = subprocess.Popen(
-            child.command,
-            stdin=subprocess.DEVNULL,
-            pass_fds=child.pass_fds,
-            env=self._environment,
-            # Without its supervisor an appliance would run unseen; the signal survives exec.
-            preexec_fn=_die_with_parent(child.stop_signal),
-        )
         child.started = time.monotonic()
+        if child.module:
+            child.process = self._fork(child.module, child.command, listener=child.listener)
+        else:
+            child.process = subprocess.Popen(
+                child.command,
+                stdin=subprocess.DEVNULL,
+                env=self._environment,
+                # Without its supervisor an appliance would run unseen; the signal survives exec.
+                preexec_fn=_die_with_parent(child.stop_signal),
+            )
         self._write_pid(child.name, child.process.pid)
 
     def _keep(self) -> None:
@@ -190,18 +212,22 @@ class Supervisor:
             child.pause = min(5.0, child.pause * 2 or 0.2) if now - child.started < QUICK else 0.0
             child.process, child.restart_at = None, now + child.pause
         if child.process is None and now >= child.restart_at and not self._stopping:
-            self._start(child)
+            try:
+                self._start(child)
+            except ForkError as error:
+                _say(f"{child.name} is not started: {error}")
+                child.restart_at = now + 1.0
 
     def _renew(self) -> None:
         """Renew the edge's certificate if it is due; when its files changed, by this or by a rotation, reload it."""
         try:
-            subprocess.run(
-                self._python("mastio.prepare", "--renew"),
-                stdout=subprocess.DEVNULL,
-                check=False,
-                timeout=RENEW_WITHIN,
-            )
-        except subprocess.TimeoutExpired:
+            renewing = self._fork("mastio.prepare", self._arguments("--renew"))
+            try:
+                renewing.wait(RENEW_WITHIN)
+            except subprocess.TimeoutExpired:
+                renewing.kill()
+                raise
+        except (ForkError, subprocess.TimeoutExpired):
             _say("the edge's certificate was not looked at in time; it is tried again")
             self._renew_at = time.monotonic() + RENEW_WITHIN
         published = self._look_at_edge()
@@ -214,7 +240,7 @@ class Supervisor:
 
     def _step_reload(self) -> None:
         for child in self._children:
-            if child.name == "edge" and child.process is not None and self._reload is not None:
+            if child.name == "edge" and isinstance(child.process, subprocess.Popen) and self._reload is not None:
                 self._reload.step(time.monotonic(), child.process)
 
     def _look_at_edge(self) -> tuple[int, ...]:
@@ -250,6 +276,9 @@ class Supervisor:
             except subprocess.TimeoutExpired:
                 child.process.kill()
                 child.process.wait()
+        if self._forks is not None:
+            self._forks.close()
+            (self._data / "run" / "fork-server.pid").unlink(missing_ok=True)
         for child in self._children:
             (self._data / "run" / f"{child.name}.pid").unlink(missing_ok=True)
         (self._data / "run" / "supervisor.pid").unlink(missing_ok=True)

@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from mastio.app import Plan, read_plan
 from mastio.errors import ConfigurationError
+from mastio.plan import Plan, read_plan
 from mastio.plugins import sections_of
 from mastio.settings import CORE_SECTIONS, Secrets
 from mastio.store.key_sources import open_keys

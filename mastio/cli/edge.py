@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from mastio.app import read_plan
 from mastio.edge import render
+from mastio.plan import read_plan
 from mastio.plugins import refuse
 from mastio.prepare import nginx_version
 from mastio.store.key_sources import open_keys

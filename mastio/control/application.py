@@ -1,0 +1,140 @@
+"""The control plane: enrolment, administration and discovery, as a FastAPI application behind the front door.
+
+Nothing here authenticates, authorizes or records: the pipeline has done it, from the same `routes.ROUTES` that this
+application's routes are made of. One thing alone is proven here, because it needs the database: that who picks a
+decision up holds the key of the request.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+from fastapi.middleware.asyncexitstack import AsyncExitStackMiddleware
+from starlette.exceptions import HTTPException
+from starlette.middleware.exceptions import ExceptionMiddleware
+from starlette.types import ASGIApp
+
+from mastio import __version__
+from mastio.control.admins import AdminsRouter
+from mastio.control.agents import AgentsRouter
+from mastio.control.api_keys import ApiKeysRouter
+from mastio.control.bodies import refuse_body, refuse_route, route_taking
+from mastio.control.budgets import BudgetsRouter
+from mastio.control.connections import ConnectionsRouter
+from mastio.control.context import Context, Verifiers
+from mastio.control.discovery import DiscoveryRouter
+from mastio.control.endpoints import Endpoint, Endpoints
+from mastio.control.enrollment import EnrollmentRouter
+from mastio.control.enrollments import EnrollmentsRouter
+from mastio.control.est import EstRouter
+from mastio.control.four_eyes import FourEyes, carry_out
+from mastio.control.holds import HoldsRouter
+from mastio.control.keys import KeysRouter
+from mastio.control.policies import PoliciesRouter
+from mastio.control.providers import ProvidersRouter
+from mastio.control.redaction import RedactionRouter
+from mastio.control.routes import ROUTES
+from mastio.exchange import Route
+from mastio.pki.authority import SERVER_SECONDS, Authority
+from mastio.store.base import Directory
+from mastio.store.control import ControlStore
+
+
+class ControlPlane(FastAPI):
+    """FastAPI without its outermost layers: an exception passes to whoever called, instead of becoming a 500."""
+
+    def build_middleware_stack(self) -> ASGIApp:
+        return ExceptionMiddleware(AsyncExitStackMiddleware(self.router), handlers=self.exception_handlers)
+
+
+def build(
+    *,
+    store: ControlStore,
+    directory: Directory,
+    authority: Authority,
+    public_url: str,
+    trust_domain: str,
+    leaf_seconds: float,
+    now: Callable[[], float],
+    server_names: tuple[str, ...] = ("localhost",),
+    server_seconds: float = SERVER_SECONDS,
+    pending_seconds: float = 86_400.0,
+    grace_seconds: float = 172_800.0,
+    max_pending: int = 1000,
+    four_eyes_seconds: float | None = None,
+    verifiers: Verifiers | None = None,
+) -> FastAPI:
+    """The application. The front door puts `principal` and `request_id` into `scope["state"]`.
+
+    Raises `MastioError`s to its caller instead of answering them. Durations in seconds: of a leaf, of an undecided
+    request, of an old leaf after a renewal, of a change that waits for another admin (None: none waits).
+    """
+    context = Context(
+        store=store,
+        directory=directory,
+        authority=authority,
+        public_url=public_url,
+        trust_domain=trust_domain,
+        leaf_seconds=leaf_seconds,
+        server_names=server_names,
+        server_seconds=server_seconds,
+        pending_seconds=pending_seconds,
+        grace_seconds=grace_seconds,
+        max_pending=max_pending,
+        now=now,
+        verifiers=verifiers or Verifiers(),
+    )
+    app = ControlPlane(
+        title="Mastio",
+        version=__version__,
+        openapi_url=None,
+        docs_url=None,
+        redoc_url=None,
+        exception_handlers={RequestValidationError: refuse_body, HTTPException: refuse_route},
+    )
+    endpoints = _endpoints(context, app)
+    four_eyes = None if four_eyes_seconds is None else FourEyes(context, four_eyes_seconds)
+    for route in ROUTES:
+        for method in route.methods:
+            endpoint = endpoints[method, route.path]  # a row that nobody answers is a `KeyError` at start
+            _add(app, route, method, endpoint if four_eyes is None else four_eyes.guard(route.kind, endpoint))
+    return app
+
+
+def _endpoints(context: Context, app: FastAPI) -> Endpoints:
+    endpoints: dict[tuple[str, str], Endpoint] = {}
+    for router in (
+        EnrollmentRouter(context),
+        EstRouter(context),
+        EnrollmentsRouter(context),
+        AgentsRouter(context),
+        ApiKeysRouter(context),
+        AdminsRouter(context),
+        ProvidersRouter(context),
+        ConnectionsRouter(context),
+        PoliciesRouter(context),
+        BudgetsRouter(context),
+        RedactionRouter(context),
+        KeysRouter(context),
+        HoldsRouter(context, functools.partial(carry_out, app)),
+        DiscoveryRouter(context),
+    ):
+        endpoints.update(router.endpoints())
+    return endpoints
+
+
+def _add(app: FastAPI, route: Route, method: str, endpoint: Endpoint) -> None:
+    """One row of the route table becomes one route."""
+    app.router.add_api_route(
+        route.path.replace("...}", ":path}"),
+        endpoint.call,
+        methods=[method],
+        status_code=endpoint.status,
+        responses={status: {"model": model} for status, model in endpoint.more.items()},
+        summary=route.summary,
+        include_in_schema=method != "HEAD",
+        route_class_override=route_taking(endpoint.takes),
+    )
