@@ -7,8 +7,10 @@ from collections.abc import Iterator
 import pytest
 
 from mastio.client import Identity
-from postgresql import run_cluster
-from world import NGINX, Appliance, Stub, open_appliance
+from support.appliance import NGINX, Appliance, Stub, open_appliance
+from support.postgresql import run_cluster
+
+pytest_plugins = ("support.pytest_costs", "support.pytest_placement", "support.pytest_twins")
 
 
 @pytest.fixture(scope="session")
@@ -31,6 +33,13 @@ def postgresql() -> Iterator[str]:
 @pytest.fixture(scope="session")
 def appliance(running: tuple[Appliance, Stub]) -> Appliance:
     return running[0]
+
+
+@pytest.fixture(autouse=True)
+def marked_log(request: pytest.FixtureRequest) -> None:
+    """Each test reads only its own entries in the log of the shared appliance."""
+    if "running" in request.fixturenames:
+        request.getfixturevalue("running")[0].mark()
 
 
 @pytest.fixture(scope="session")

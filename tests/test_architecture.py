@@ -1,12 +1,11 @@
-"""The arrows of docs/architecture.md hold: who may import whom, no import inside a function, few broad excepts."""
+"""The architecture rules of docs/architecture.md, one test for each rule: import directions, purity, ways out."""
 
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Iterator
 from pathlib import Path
-
-import pytest
 
 ROOT = Path(__file__).parent.parent
 CORE = sorted((ROOT / "mastio").rglob("*.py"))
@@ -89,7 +88,8 @@ EFFECTS = {
 }
 
 OUTSIDE = (
-    "mastio.__main__", "mastio.cli", "mastio.client", "mastio.compose", "mastio.demo", "mastio.native",
+    "mastio.__main__", "mastio.cli", "mastio.client", "mastio.compose", "mastio.demo", "mastio.forked",
+    "mastio.forking", "mastio.native",
     "mastio.prepare", "mastio.reloading", "mastio.serving", "mastio.store.migrations", "mastio.stubs",
     "mastio.supervisor", "mastio_audit.verify",
 )  # fmt: skip
@@ -132,7 +132,15 @@ CONNECTS = {
 BROAD = {"mastio/pipeline.py": 2}
 """How many broad excepts: the pipeline's outer boundary and plugin call."""
 
-ROOTS = {"mastio.app", "mastio.worker", "mastio.prepare", "mastio.native", "mastio.compose", "mastio.demo"}
+ROOTS = {
+    "mastio.app",
+    "mastio.forked",
+    "mastio.worker",
+    "mastio.prepare",
+    "mastio.native",
+    "mastio.compose",
+    "mastio.demo",
+}
 """Composition roots: nothing but another root, or the command line, imports them."""
 
 
@@ -142,36 +150,43 @@ def module_of(file: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def imports_of(file: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+@functools.cache
+def tree_of(file: Path) -> ast.Module:
+    return ast.parse(file.read_text("utf-8"))
+
+
+@functools.cache
+def imports_of(file: Path) -> tuple[str, ...]:
+    names: list[str] = []
+    for node in ast.walk(tree_of(file)):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module:
-            yield node.module
+            names.append(node.module)
+    return tuple(names)
 
 
-@pytest.mark.parametrize("file", PLUGINS, ids=module_of)
-def test_a_plugin_imports_the_contract_and_nothing_else_of_ours(file: Path) -> None:
-    own = module_of(file).split(".")[0]
-    for name in imports_of(file):
-        if name.split(".")[0] == "mastio":
-            assert name in PLUGIN_MAY, f"{file.name} imports {name}"
-        if name.startswith("mastio_"):
-            assert name.split(".")[0] == own, f"{file.name} imports another plugin: {name}"
+def test_a_plugin_imports_the_contract_and_nothing_else_of_ours() -> None:
+    for file in PLUGINS:
+        own = module_of(file).split(".")[0]
+        for name in imports_of(file):
+            if name.split(".")[0] == "mastio":
+                assert name in PLUGIN_MAY, f"{file} imports {name}"
+            if name.startswith("mastio_"):
+                assert name.split(".")[0] == own, f"{file} imports another plugin: {name}"
 
 
-@pytest.mark.parametrize("file", CORE, ids=module_of)
-def test_the_core_never_imports_a_plugin(file: Path) -> None:
-    if file.parent.name == "cli":  # the verbs stand outside and may show what a plugin offers
-        return
-    assert not [name for name in imports_of(file) if name.startswith("mastio_")]
+def test_the_core_never_imports_a_plugin() -> None:
+    """The verbs of the command line are outside the core and may show what a plugin offers."""
+    for file in CORE:
+        plugins = [name for name in imports_of(file) if name.startswith("mastio_")]
+        assert not plugins or file.parent.name == "cli", f"{file} imports {plugins}"
 
 
-@pytest.mark.parametrize("file", CORE, ids=module_of)
-def test_nothing_imports_a_composition_root(file: Path) -> None:
-    if module_of(file) in ROOTS or file.parent.name == "cli":
-        return
-    assert not ROOTS & set(imports_of(file))
+def test_nothing_imports_a_composition_root() -> None:
+    for file in CORE:
+        if module_of(file) not in ROOTS and file.parent.name != "cli":
+            assert not ROOTS & set(imports_of(file)), file
 
 
 def test_errors_and_exchange_stand_alone() -> None:
@@ -184,9 +199,9 @@ def test_errors_and_exchange_stand_alone() -> None:
         assert {name for name in imports_of(ROOT / path) if name.startswith("mastio")} <= names
 
 
-@pytest.mark.parametrize("path", PURE)
-def test_the_deciding_code_is_pure(path: str) -> None:
-    assert not EFFECTS & {name.split(".")[0] for name in imports_of(ROOT / path)}
+def test_the_deciding_code_is_pure() -> None:
+    for path in PURE:
+        assert not EFFECTS & {name.split(".")[0] for name in imports_of(ROOT / path)}, path
 
 
 def is_outside(module: str) -> bool:
@@ -196,20 +211,28 @@ def is_outside(module: str) -> bool:
 IN_WORKERS = [file for file in [*CORE, *PLUGINS] if not is_outside(module_of(file))]
 
 
-@pytest.mark.parametrize("file", IN_WORKERS, ids=module_of)
-def test_a_worker_has_one_way_out(file: Path) -> None:
-    """Whatever can make a connection is where a reason is given; only what judges addresses makes one."""
-    path, tree = file.relative_to(ROOT).as_posix(), ast.parse(file.read_text("utf-8"))
+def networks_of(file: Path) -> set[str]:
+    """The modules that a file imports and with which a connection can be made."""
     names = {name for name in imports_of(file) for one in NETWORKS if name == one or name.startswith(f"{one}.")}
-    for node in ast.walk(tree):
+    for node in ast.walk(tree_of(file)):
         if isinstance(node, ast.ImportFrom) and node.module in ("urllib", "http", "sqlalchemy.ext"):
             names |= {f"{node.module}.{alias.name}" for alias in node.names} & NETWORKS
-    assert bool(names) == (path in WAYS_OUT), f"{path} imports {names or 'nothing that is listed'}"
-    called = {node.func for node in ast.walk(tree) if isinstance(node, ast.Call)}
-    connects = {ast.unparse(func) for func in called if ast.unparse(func).rpartition(".")[2] in CONNECTS}
-    connects |= {"socket.socket"} & {ast.unparse(func) for func in called}
-    if path not in CONNECTING and path != "mastio/worker.py":
-        assert not connects, f"{path} calls {connects}"
+    return names
+
+
+def connects_of(file: Path) -> set[str]:
+    """The calls in a file that make a connection."""
+    called = {ast.unparse(node.func) for node in ast.walk(tree_of(file)) if isinstance(node, ast.Call)}
+    return {name for name in called if name.rpartition(".")[2] in CONNECTS or name == "socket.socket"}
+
+
+def test_a_worker_has_one_way_out() -> None:
+    """Modules that can make a connection are listed with a reason; only the modules that check addresses make one."""
+    for file in IN_WORKERS:
+        path, names = file.relative_to(ROOT).as_posix(), networks_of(file)
+        assert bool(names) == (path in WAYS_OUT), f"{path} imports {names or 'nothing that is listed'}"
+        if path not in CONNECTING and path != "mastio/worker.py":
+            assert not connects_of(file), f"{path} calls {connects_of(file)}"
 
 
 def test_every_way_out_exists() -> None:
@@ -236,30 +259,27 @@ def test_a_worker_loads_nothing_of_what_runs_beside_it() -> None:
 
 def _named(file: Path) -> Iterator[str]:
     yield from imports_of(file)
-    for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+    for node in ast.walk(tree_of(file)):
         if isinstance(node, ast.ImportFrom) and node.module:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.startswith("mastio"):
             yield node.value
 
 
-@pytest.mark.parametrize("file", [*CORE, *PLUGINS], ids=module_of)
-def test_no_import_inside_a_function(file: Path) -> None:
-    for node in ast.walk(ast.parse(file.read_text("utf-8"))):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            inner = [x for statement in node.body for x in ast.walk(statement)]
-            assert not [x for x in inner if isinstance(x, ast.Import | ast.ImportFrom)], f"{file.name}: {node.name}"
+def test_no_import_inside_a_function() -> None:
+    for file in [*CORE, *PLUGINS]:
+        for node in ast.walk(tree_of(file)):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                inner = [x for statement in node.body for x in ast.walk(statement)]
+                assert not [x for x in inner if isinstance(x, ast.Import | ast.ImportFrom)], f"{file}: {node.name}"
 
 
-@pytest.mark.parametrize("file", [*CORE, *PLUGINS], ids=module_of)
-def test_broad_except_only_where_it_is_declared(file: Path) -> None:
-    count = 0
-    for node in ast.walk(ast.parse(file.read_text("utf-8"))):
-        if isinstance(node, ast.ExceptHandler):
-            count += node.type is None or ast.unparse(node.type) in ("Exception", "BaseException")
-    assert count == BROAD.get(file.relative_to(ROOT).as_posix(), 0)
+def test_broad_except_only_where_it_is_declared() -> None:
+    for file in [*CORE, *PLUGINS]:
+        handlers = [node for node in ast.walk(tree_of(file)) if isinstance(node, ast.ExceptHandler)]
+        broad = [x for x in handlers if x.type is None or ast.unparse(x.type) in ("Exception", "BaseException")]
+        assert len(broad) == BROAD.get(file.relative_to(ROOT).as_posix(), 0), file
 
 
-@pytest.mark.parametrize("file", [*CORE, *PLUGINS], ids=module_of)
-def test_every_module_says_what_it_is(file: Path) -> None:
-    assert ast.get_docstring(ast.parse(file.read_text("utf-8")))
+def test_every_module_says_what_it_is() -> None:
+    assert [file for file in [*CORE, *PLUGINS] if not ast.get_docstring(tree_of(file))] == []

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from support.ports import take_port
 
 ROOT = Path(__file__).parent.parent
 GB = 1024**3
@@ -100,12 +101,6 @@ def deploy(*arguments: str) -> subprocess.CompletedProcess[str]:
     return run("./deploy.sh", *arguments, timeout=600.0)
 
 
-def free_port() -> str:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return str(probe.getsockname()[1])
-
-
 @pytest.fixture
 def folder(tmp_path: Path) -> Iterator[Path]:
     done = run("scripts/compose", "available", timeout=600.0)
@@ -120,9 +115,8 @@ def containers(data: Path) -> str:
     return run("docker", "compose", "--env-file", str(data / "compose.env"), "ps", "--quiet").stdout
 
 
-@pytest.mark.slow
 def test_up_twice_down_and_up_again(folder: Path) -> None:
-    up = ("up", "--compose", "--demo", "--data", str(folder), "--port", free_port())
+    up = ("up", "--compose", "--demo", "--data", str(folder), "--port", str(take_port()))
     first = deploy(*up)
     assert first.returncode == 0, first.stderr
     assert "reply   Hello" in first.stdout and "\nreceipt " in first.stdout and "\nverified: " in first.stdout
@@ -147,7 +141,6 @@ def size_of(said: str) -> int:
     return int(said.split("verified: ")[1].split()[0])
 
 
-@pytest.mark.slow
 def test_a_wrong_setting_is_one_sentence_and_nothing_starts(folder: Path) -> None:
     folder.mkdir()
     (folder / "mastio.toml").write_text("[server]\nsurprise = 1\n", "utf-8")

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from mastio.app import read_plan
 from mastio.edge import ERRORS, read_edge_headers, render, render_locations
 from mastio.errors import CODES, BadRequest
 from mastio.pki.authority import Authority
+from mastio.plan import read_plan
 from mastio.prepare import nginx_version
-from world import NGINX
+from support.appliance import NGINX
 
 PLAN, PROBLEMS = read_plan(Path("/nowhere"))
 

@@ -12,7 +12,7 @@ from authlib.oauth2.rfc7523 import PrivateKeyJWT
 from joserfc.jwk import ECKey
 
 from mastio.client import Identity
-from world import Appliance
+from support.appliance import Appliance
 
 
 def by_assertion(appliance: Appliance, agent: Identity, key: ECKey, seconds: int | None = 60) -> OAuth2Client:

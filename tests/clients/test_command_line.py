@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from mastio.client import Identity
-from shim_world import open_shim
-from world import Appliance, Stub
+from support.appliance import Appliance, Stub
+from support.shim_process import open_shim
 
 pytestmark = pytest.mark.skipif(
     shutil.which("curl") is None or shutil.which("openssl") is None, reason="curl or openssl is not installed"

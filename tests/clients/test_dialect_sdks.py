@@ -22,9 +22,9 @@ from google.genai import types
 
 from mastio.client import Identity, certificate_client
 from mastio.client import httpx2 as newer
-from providers import KEY, Provider, Script, run_provider
-from shim_world import open_shim
-from world import Appliance, Stub, wait_until
+from support.appliance import Appliance, Stub, wait_until
+from support.scripted_provider import KEY, Provider, Script, run_provider
+from support.shim_process import open_shim
 
 PIXEL = b"\x89PNG\r\n\x1a\n" + bytes(range(256))
 PIXEL_64 = base64.b64encode(PIXEL).decode()

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from mastio.client import Identity
-from node import FOLDER, run_lines
+from support.node_scripts import FOLDER, run_lines
 
 
 def run(script: str, identity: Identity) -> dict[str, Any]:

@@ -18,10 +18,10 @@ import orjson
 import pytest
 
 from mastio.client import Identity
-from node import run_lines
-from providers import KEY, Asked, Provider, Script, run_provider
-from shim_world import open_shim
-from world import Appliance, Stub, wait_until
+from support.appliance import Appliance, Stub, wait_until
+from support.node_scripts import run_lines
+from support.scripted_provider import KEY, Asked, Provider, Script, run_provider
+from support.shim_process import open_shim
 
 KINDS = ("openai", "anthropic", "gemini")
 SCRIPTS = {"openai": "openai.mjs", "anthropic": "anthropic.mjs", "gemini": "genai.mjs"}

@@ -24,8 +24,8 @@ from pydantic import BaseModel
 
 from mastio.client import Identity, certificate_client
 from mastio.client import httpx2 as newer
-from providers import Provider, Script, run_provider
-from world import Appliance, Stub
+from support.appliance import Appliance, Stub
+from support.scripted_provider import Provider, Script, run_provider
 
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 MODELS = {"openai": "gpt-4o", "anthropic": "claude-sonnet-4-5", "gemini": "gemini-2.5-flash"}

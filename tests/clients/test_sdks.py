@@ -23,8 +23,8 @@ from openai.types.chat import ChatCompletionMessageParam
 
 from mastio.client import DPoPAuth, Identity, async_certificate_client, certificate_client
 from mastio.client import httpx2 as newer
-from shim_world import Shim, open_shim
-from world import Appliance, Stub, open_appliance, wait_until
+from support.appliance import Appliance, Stub, open_appliance, wait_until
+from support.shim_process import Shim, open_shim
 
 MODEL = "stub/gpt-4o"
 HELLO: list[ChatCompletionMessageParam] = [{"role": "user", "content": "hello"}]

@@ -15,10 +15,10 @@ from typing import Any
 import httpx
 import pytest
 
-from faults.test_sigkill import open_replica
 from mastio.client import Identity
-from postgresql import create_database
-from world import Appliance, open_appliance, wait_until
+from support.appliance import Appliance, open_appliance, wait_until
+from support.postgresql import create_database
+from support.replica import open_replica
 
 BODY = {"model": "stub/gpt-4o", "messages": [{"role": "user", "content": "hello"}], "max_tokens": 10}
 BUDGETS = "/v1/admin/budgets"
@@ -30,7 +30,7 @@ def make(appliance: Appliance, **members: Any) -> None:
     with appliance.admin() as admin:
         made = admin.post(BUDGETS, json={"name": "b", **members})
         assert made.status_code == 201, made.text
-    time.sleep(1)
+    appliance.settle()
 
 
 def read(appliance: Appliance) -> dict[str, Any]:

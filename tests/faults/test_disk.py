@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from mastio.client import Identity
-from world import Appliance, Stub, open_appliance, wait_until
+from support.appliance import Appliance, Stub, open_appliance, wait_until
 
 BODY = {"model": "stub/gpt-4o", "messages": [{"role": "user", "content": "hello"}]}
 
@@ -40,7 +40,7 @@ def fill(folder: Path) -> Path:
             return ballast
 
 
-@pytest.mark.slow
+@pytest.mark.alone
 def test_a_full_disk_refuses_and_recovers(small_disk: Path, tmp_path: Path) -> None:
     appliance, stub = Appliance(small_disk / "d"), Stub(tmp_path)
     try:
@@ -92,7 +92,7 @@ def failing_writes(process: int, error: str) -> Iterator[None]:
             strace.wait(10)
 
 
-@pytest.mark.slow
+@pytest.mark.alone
 @pytest.mark.parametrize("error", ["EROFS", "EIO"])
 def test_a_disk_that_takes_no_writes_refuses_and_recovers(error: str) -> None:
     if shutil.which("strace") is None:

@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-from world import Appliance, open_appliance
+from support.appliance import Appliance, open_appliance
 
 BODY = {"model": "stub/gpt-4o", "messages": [{"role": "user", "content": "hello"}]}
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from faults.journals import ClientJournal, judge
+from support.journals import ClientJournal, judge
 
 
 def entry(name: str, phase: str, status: str = "ok") -> dict[str, Any]:

@@ -7,27 +7,28 @@ import asyncio
 import json
 import os
 import random
-import shutil
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import asyncpg
 import httpx
 import pytest
 
-from faults.journals import ClientJournal, judge
 from mastio.client import Identity
 from mastio_audit.postgres import dsn
-from postgresql import create_database, run_server
-from world import Appliance, Stub, open_appliance, wait_until
+from support.appliance import Appliance, Stub, open_appliance, wait_until
+from support.journals import ClientJournal, judge
+from support.postgresql import create_database, run_server
+from support.replica import open_replica
+from support.tier import repeat
 
 BODY = {"model": "stub/gpt-4o", "messages": [{"role": "user", "content": "hello"}]}
 CALLERS = 8
-ROUNDS = int(os.environ.get("MASTIO_KILL_ROUNDS", "25"))
-"""CI's share of each kind; a release has MASTIO_KILL_ROUNDS=200."""
+ROUNDS = int(os.environ.get("MASTIO_KILL_ROUNDS", "0")) or repeat(10, 200)
+"""Strikes of each kind."""
 
 
 def call_until(
@@ -51,7 +52,7 @@ def call_until(
                 time.sleep(0.02)
 
 
-@pytest.mark.slow
+@pytest.mark.alone
 @pytest.mark.parametrize("workers", [1, 4])
 def test_sigkill_under_load(workers: int) -> None:
     with open_appliance(stub=("--latency", "5ms"), workers=workers) as (appliance, stub):
@@ -59,7 +60,7 @@ def test_sigkill_under_load(workers: int) -> None:
         kill_and_judge([appliance], stub, ROUNDS, appliance.entries)
 
 
-@pytest.mark.slow
+@pytest.mark.alone
 def test_sigkill_of_replicas_under_load(postgresql: str) -> None:
     """Two appliances, two workers each, on one log and one authority."""
     url = create_database(postgresql)
@@ -69,7 +70,7 @@ def test_sigkill_of_replicas_under_load(postgresql: str) -> None:
             kill_and_judge([first, second], stub, ROUNDS, lambda: asyncio.run(read_entries(url)))
 
 
-@pytest.mark.slow
+@pytest.mark.alone
 def test_postgresql_restarts_and_pauses_under_load() -> None:
     with run_server() as server:
         url = create_database(server.url)
@@ -83,19 +84,6 @@ def test_postgresql_restarts_and_pauses_under_load() -> None:
                 back()
 
             strike_and_judge(strike, [appliance], stub, 6, lambda: asyncio.run(read_entries(url)))
-
-
-@contextmanager
-def open_replica(first: Appliance, url: str) -> Iterator[Appliance]:
-    """A second appliance with a folder of its own: same database, authority and secrets."""
-    replica = Appliance(first.data.with_name("replica"), workers=2, database=url)
-    for name in ("ca", "secrets"):
-        shutil.copytree(first.data / name, replica.data / name)
-    try:
-        replica.start()
-        yield replica
-    finally:
-        replica.stop()
 
 
 async def read_entries(url: str) -> list[dict[str, Any]]:
@@ -142,7 +130,7 @@ def strike_and_judge(
         )
         for number, journal in enumerate(journals)
     ]
-    time.sleep(1)  # by then every worker knows the provider
+    appliances[0].settle(*appliances[1:])
     for caller in callers:
         caller.start()
     recoveries = []

@@ -14,7 +14,6 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -27,7 +26,7 @@ from mastio.exchange import Entry
 from mastio_audit import chain
 from mastio_audit.sqlite import SqliteStore
 from mastio_audit.store import Batch
-from world import NGINX, Appliance, open_appliance, wait_until
+from support.appliance import NGINX, Appliance, open_appliance, wait_until
 
 HERE = Path(__file__).parent
 GO = shutil.which("go")
@@ -65,7 +64,7 @@ class Foreign:
             made = admin.post("/v1/admin/admins", json={"name": "vera", "role": "auditor"})
             assert made.status_code == 201, made.text
         self.token_file.write_text(made.json()["token"])
-        time.sleep(1)  # until every worker knows it
+        appliance.settle()
 
     def run(self, *words: str, url: str | None = None) -> subprocess.CompletedProcess[str]:
         place = ["-url", url or self.appliance.base_url, "-vkey", self.vkey, "-token-file", str(self.token_file)]

@@ -17,7 +17,7 @@ import pytest
 
 from mastio.transparency import notes
 from mastio_audit.anchors.cosignatures import find_cosigners
-from world import NGINX, Appliance, open_appliance, wait_until
+from support.appliance import NGINX, Appliance, open_appliance, wait_until
 
 HERE = Path(__file__).parent / "witness"
 GO = shutil.which("go")

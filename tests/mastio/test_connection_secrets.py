@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa, x25519
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
-
-sys.path.insert(0, str(Path(__file__).parent / "control"))
-
-from connection_samples import client_pem, make_certificate, make_key, make_key_pem
 
 from mastio.connection_secrets import (
     KEEPABLE,
@@ -26,6 +20,7 @@ from mastio.connection_secrets import (
 )
 from mastio.store.base import ConnectionCredential, ConnectionRow
 from mastio_egress.headers import KEPT_BY_RULE
+from support.connection_samples import client_pem, make_certificate, make_key, make_key_pem
 
 OTHER = ec.generate_private_key(ec.SECP256R1())
 

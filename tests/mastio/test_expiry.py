@@ -39,6 +39,7 @@ def rendered(data: Path) -> dict[str, dict[tuple[str, ...], float]]:
         api_keys={"h": ApiKey("key_1", "a", "k", "h", 0.0, "op", expires_at=NOW + 60),
                   "i": ApiKey("key_2", "a", "k", "i", 0.0, "op")},
         admins={"x": Admin("x", "admin", "x", NOW + 3 * DAY), "y": Admin("y", "admin", "y", NOW - 1, revoked=True)},
+        version=7,
     )  # fmt: skip
     authority = Authority.load(data, "t", NOW + 20)
     text = Telemetry(lambda: measure(authority, directory, lambda: NOW)).render().decode()
@@ -67,6 +68,7 @@ def test_the_figures(tmp_path: Path) -> None:
     assert [expiring["api_key", str(within)] for within in (0, HOUR)] == [0, 1]
     assert [expiring["admin_token", str(within)] for within in (0, DAY, 7 * DAY)] == [0, 0, 1]
     assert found["mastio_agents"] == {("active",): 3, ("suspended",): 1, ("revoked",): 1}
+    assert found["mastio_directory_version"] == {(): 7}
 
 
 def test_borders() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from mastio.errors import ConfigurationError
 from mastio.first_providers import read_first_providers
-from world import Appliance
+from support.appliance import Appliance
 
 
 def read(path: str) -> str:

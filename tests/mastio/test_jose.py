@@ -14,7 +14,7 @@ from mastio.jose import (
     sign_es256,
     verify_signature,
 )
-from vectors import vectors
+from support.vectors import vectors
 
 
 def is_accepted(jws: object, jwk: object) -> bool:

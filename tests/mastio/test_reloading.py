@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from mastio.reloading import ASK_SECONDS, RELOADED_WITHIN, TELL_SECONDS, EdgeReload, _children
-from world import wait_until
+from support.appliance import wait_until
 
 MASTER = """
 import signal, subprocess, sys, time

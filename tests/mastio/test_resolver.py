@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from mastio.resolver import RESOLVE_EVERY, Resolver
-from resolver import AAAA, NO_NAME, REFUSED, SERVER_FAILURE, A, Answer, Names
+from support.dns_server import AAAA, NO_NAME, REFUSED, SERVER_FAILURE, A, Answer, Names
 
 PUBLIC = ("93.184.216.34", "2606:2800:21f:cb07:6820:80da:af6b:8b2c")
 

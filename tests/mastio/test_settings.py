@@ -2,9 +2,9 @@ from pathlib import Path
 
 import pytest
 
-from mastio.app import read_plan
 from mastio.cli.check import describe
 from mastio.errors import ConfigurationError
+from mastio.plan import read_plan
 from mastio.settings import read_settings
 
 

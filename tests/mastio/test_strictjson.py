@@ -2,7 +2,7 @@ import orjson
 import pytest
 
 from mastio.strictjson import MAX_DEPTH, JsonError, parse, parse_object, replace_member
-from vectors import vectors
+from support.vectors import vectors
 
 
 def test_json_test_suite() -> None:

@@ -9,8 +9,8 @@ import pytest
 
 from mastio.errors import DispatchError, UpstreamTimeout
 from mastio.upstream import Pools
-from threats.faulty import FAULTS, HOLD, Faulty, Right, Step
-from world import wait_until
+from support.appliance import wait_until
+from support.threats.faulty_provider import FAULTS, HOLD, Faulty, Right, Step
 
 TIMEOUTS = {"connect": 1.0, "read": 0.4, "total": 0.8}
 LIMIT = 1024 * 1024

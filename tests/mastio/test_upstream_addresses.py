@@ -21,8 +21,8 @@ from mastio.resolver import RESOLVE_EVERY, Resolver
 from mastio.target import ONLY_ITSELF, Address, TargetError, parse_networks
 from mastio.upstream import Pool, Pools
 from mastio.upstream_connector import ForbiddenAddress, Judge, Own, is_local
-from resolver import Answer, Names
-from upstreams import Upstream, listening
+from support.dns_server import Answer, Names
+from support.raw_upstream import Upstream, listening
 
 FORBIDDEN = "upstream_forbidden_address"
 TIMEOUTS = {"connect": 2.0, "read": 2.0, "total": 4.0}
@@ -33,7 +33,7 @@ CAN_UNSHARE = (
     and shutil.which("ip") is not None
     and subprocess.run([*UNSHARE, "ip", "link", "set", "lo", "up"], capture_output=True, check=False).returncode == 0
 )
-NAMESPACE = Path(__file__).parent.parent / "namespace.py"
+TESTS = Path(__file__).parents[1]
 Listeners = dict[str, Upstream]
 
 
@@ -245,7 +245,8 @@ def test_a_public_address_of_this_machine_has_to_be_allowed() -> None:
 @pytest.mark.skipif(not CAN_UNSHARE, reason="no network namespace can be made here")
 def test_listeners_on_forbidden_addresses_themselves() -> None:
     """In a namespace where this machine has them all: private, shared, translated, metadata, public and our own."""
-    done = subprocess.run([*UNSHARE, sys.executable, NAMESPACE], capture_output=True, check=True, timeout=120)
+    probe = [*UNSHARE, sys.executable, "-m", "support.address_probe"]
+    done = subprocess.run(probe, capture_output=True, check=True, timeout=120, cwd=TESTS)
     found = json.loads(done.stdout)
     assert len(found) > 30
     for address, rows in found.items():

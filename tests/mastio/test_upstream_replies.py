@@ -11,7 +11,7 @@ import pytest
 
 from mastio.errors import DispatchError, UpstreamTimeout
 from mastio.upstream import Pool, Pools
-from upstreams import Link, Upstream
+from support.raw_upstream import Link, Upstream
 
 TIMEOUTS = {"connect": 1.0, "read": 0.5, "total": 2.0}
 H = b"HTTP/1.1 200 OK\r\n"

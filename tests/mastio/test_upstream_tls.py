@@ -16,8 +16,8 @@ from mastio.errors import DispatchError
 from mastio.resolver import Resolver
 from mastio.upstream import Pool, Pools
 from mastio.upstream_tls import TlsError, make_context, parse_pin
-from resolver import Names
-from upstreams import Upstream
+from support.dns_server import Names
+from support.raw_upstream import Upstream
 
 TIMEOUTS = {"connect": 2.0, "read": 2.0, "total": 4.0}
 ALLOWED = ("127.0.0.1", "::1")

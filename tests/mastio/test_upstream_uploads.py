@@ -10,7 +10,7 @@ import pytest
 
 from mastio.errors import BadRequest, DispatchError, UpstreamTimeout
 from mastio.upstream import Pool, Pools
-from upstreams import OK, Link, Upstream
+from support.raw_upstream import OK, Link, Upstream
 
 MIB = 1024 * 1024
 TIMEOUTS = {"connect": 2.0, "read": 1.0, "total": 15.0}

@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from postgresql import create_database
-from world import open_appliance
+from support.appliance import open_appliance
+from support.postgresql import create_database
 
 STRESS = Path(__file__).parent.parent.parent / "scripts" / "stress"
 RUN = STRESS / "run"
@@ -206,7 +206,7 @@ def by_itself(script: str, tmp_path: Path, *words: str) -> dict[str, Any]:
     return result
 
 
-@pytest.mark.slow
+@pytest.mark.alone
 @pytest.mark.parametrize("by", ["certificate", "proof"])
 def test_streams_are_open_at_once(by: str, tmp_path: Path) -> None:
     few = ("--streams", "40", "--latency", "500ms", "--chunks", "4", "--rounds", "1", "--settle", "1s")
@@ -215,14 +215,14 @@ def test_streams_are_open_at_once(by: str, tmp_path: Path) -> None:
     assert found["memory_bytes"]["worker-0"]["before"] > 50 * MB
 
 
-@pytest.mark.slow
+@pytest.mark.alone
 def test_calls_beside_slow_streams(tmp_path: Path) -> None:
     few = ("--streams", "20", "--calls", "100", "--chunks", "15", "--rounds", "1", "--max-ratio", "50")
     [found] = by_itself("beside-streams", tmp_path, *few)["rounds"]
     assert found["open_meanwhile"] == 20 and found["alone"]["p50_ms"] > 0
 
 
-@pytest.mark.slow
+@pytest.mark.alone
 def test_calls_to_a_connection(tmp_path: Path) -> None:
     with open_appliance(stub=("--latency", "0")) as (appliance, stub):
         assert stub is not None
@@ -231,7 +231,7 @@ def test_calls_to_a_connection(tmp_path: Path) -> None:
         assert rounds(result)["appliance"]["exchanges"] > 10 < rounds(result)["reference"]["exchanges"]
 
 
-@pytest.mark.slow
+@pytest.mark.alone
 @pytest.mark.parametrize(("database", "unit"), [("sqlite", "tokens"), ("postgresql", "usd"), ("sqlite", "requests")])
 def test_a_small_race_for_a_budget(database: str, unit: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     url = create_database(request.getfixturevalue("postgresql")) if database == "postgresql" else ""
@@ -257,7 +257,7 @@ def test_what_cannot_be_measured_is_said(words: tuple[str, ...], said: str, tmp_
     assert (done.returncode, said in done.stderr) == (2, True), done.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.alone
 def test_streams_and_what_is_added_in_every_dialect(tmp_path: Path) -> None:
     with open_appliance(stub=("--latency", "20ms", "--chunks", "4")) as (appliance, stub):
         assert stub is not None
@@ -284,7 +284,7 @@ def test_streams_and_what_is_added_in_every_dialect(tmp_path: Path) -> None:
         assert appliance.verify() == 0
 
 
-@pytest.mark.slow
+@pytest.mark.alone
 def test_health_and_chat_under_k6(tmp_path: Path) -> None:
     with open_appliance() as (appliance, stub):
         assert stub is not None
@@ -300,7 +300,7 @@ def has_wrk() -> bool:
     return shutil.which("wrk") is not None
 
 
-@pytest.mark.slow
+@pytest.mark.alone
 def test_the_smallest_exchange_and_tokens(tmp_path: Path) -> None:
     """By k6, which signs for itself, and by wrk, for which everything is signed beforehand."""
     with open_appliance(stub=None) as (appliance, _):
@@ -327,7 +327,7 @@ def rounds(result: dict[str, object]) -> dict[str, dict[str, Any]]:
     return {entry["kind"]: entry for entry in result["rounds"]}
 
 
-@pytest.mark.slow
+@pytest.mark.alone
 def test_the_cache_answers_the_share_that_is_repeated(tmp_path: Path) -> None:
     with open_appliance(stub=("--latency", "50ms")) as (appliance, stub):
         assert stub is not None
@@ -340,7 +340,7 @@ def test_the_cache_answers_the_share_that_is_repeated(tmp_path: Path) -> None:
         assert appliance.verify() == 0
 
 
-@pytest.mark.slow
+@pytest.mark.alone
 def test_keys_are_rotated_under_load(tmp_path: Path) -> None:
     """Twelve seconds over each protocol: no request fails."""
     with open_appliance() as (appliance, stub):

@@ -11,7 +11,7 @@ import asyncpg
 import pytest
 
 from mastio_audit.postgres import dsn
-from world import Appliance
+from support.appliance import Appliance
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from world import Appliance
+from support.appliance import Appliance
 
 
 def mastio(*words: str | Path, data: Path | None = None) -> subprocess.CompletedProcess[str]:

@@ -19,10 +19,10 @@ import trustme
 
 from mastio.transparency import notes
 from mastio_audit.anchors.cosignatures import find_cosigners
-from postgresql import create_database
-from tsa import OPENSSL, Tsa, TsaServer
-from witness import WitnessServer
-from world import NGINX, Appliance, open_appliance, wait_until
+from support.appliance import NGINX, Appliance, open_appliance, wait_until
+from support.postgresql import create_database
+from support.timestamp_authority import OPENSSL, Tsa, TsaServer
+from support.witness_server import WitnessServer
 
 WITHIN = 30.0
 

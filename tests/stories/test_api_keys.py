@@ -9,7 +9,7 @@ import openai
 import pytest
 
 from mastio.client import DPoPAuth, Identity
-from world import Appliance
+from support.appliance import Appliance
 
 MESSAGES = [{"role": "user", "content": "hello"}]
 

@@ -17,15 +17,14 @@ import httpx
 import pytest
 
 from mastio.client import Identity
-from postgresql import create_database
-from world import Appliance, open_appliance, wait_until
+from support.appliance import Appliance, open_appliance, wait_until
+from support.budgets import BUDGETS, make, read
+from support.postgresql import create_database
 
 ANSWER = 20
 BODY = {"model": "stub/gpt-4o", "messages": [{"role": "user", "content": "hello"}], "max_tokens": ANSWER}
 BOUND = len(json.dumps({**BODY, "stream": True}).encode()) + ANSWER
 """No token is shorter than a byte."""
-
-BUDGETS = "/v1/admin/budgets"
 
 
 class Crowd:
@@ -72,20 +71,6 @@ class Crowd:
         self.seen[str(reply.status_code)] += 1
         if reply.status_code == 429:
             self.refusals.append(reply)
-
-
-def make(appliance: Appliance, **budgets: dict[str, Any]) -> None:
-    with appliance.admin() as admin:
-        for name, members in budgets.items():
-            made = admin.post(BUDGETS, json={"name": name, **members})
-            assert made.status_code == 201, made.text
-    time.sleep(1)  # in force everywhere
-
-
-def read(appliance: Appliance, name: str) -> dict[str, Any]:
-    with appliance.admin() as admin:
-        found: dict[str, Any] = admin.get(f"{BUDGETS}/{name}").json()
-        return found
 
 
 def used(entries: list[dict[str, Any]], *names: str) -> int:

@@ -16,9 +16,9 @@ import pytest
 
 from mastio.client import Identity
 from mastio.client.enroll import Wish, enroll
-from postgresql import create_database
-from providers import KEY, Script, run_provider
-from world import NGINX, Appliance, Stub, open_appliance, wait_until
+from support.appliance import NGINX, Appliance, Stub, open_appliance, wait_until
+from support.postgresql import create_database
+from support.scripted_provider import KEY, Script, run_provider
 
 CHAT = "/v1/chat/completions"
 SAYS = [{"role": "user", "content": "hello"}]

@@ -17,11 +17,11 @@ from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from frames import chunk
 from mastio.client import Identity
 from mastio.client import httpx2 as newer
-from providers import Asked, Provider, Script, run_provider
-from world import Appliance, wait_until
+from support.appliance import Appliance, wait_until
+from support.aws_frames import chunk
+from support.scripted_provider import Asked, Provider, Script, run_provider
 
 CHAT = "/v1/chat/completions"
 HELLO = [{"role": "user", "content": "hi"}]

@@ -12,8 +12,8 @@ import httpx
 import pytest
 
 from mastio.client import Identity
-from providers import KEY, Provider, Script, run_provider
-from world import Appliance, Stub, wait_until
+from support.appliance import Appliance, Stub, wait_until
+from support.scripted_provider import KEY, Provider, Script, run_provider
 
 HELLO = [{"role": "user", "content": "hello"}]
 CONTENTS = [{"role": "user", "parts": [{"text": "hello"}]}]
@@ -137,6 +137,7 @@ def ends_of(appliance: Appliance, reply: httpx.Response) -> tuple[dict[str, Any]
     return intent, outcome
 
 
+@pytest.mark.smoke
 def test_what_goes_up_and_what_comes_back(appliance: Appliance, agent: Identity, provider: Provider, api: Api) -> None:
     """Bytes and the dialect's headers as they came; the caller's credentials, cookies and query not."""
     provider.script.headers = {"set-cookie": "a=b", api.prefix + "x": "Ü 1", "server": "x", "x-internal": KEY}

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from egress_world import Scene, open_scene
+from support.egress_scene import Scene, open_scene
 
 SECRET = "s3cr3t-canary+value/0001"
 HEADERS_OF_OURS = ("authorization", "dpop", "cookie", "x-edge-secret", "x-edge-address", "x-edge-certificate")
@@ -66,6 +66,7 @@ def credentials(scene: Scene) -> dict[str, tuple[dict[str, object], str, str]]:
     }
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("kind", ["bearer", "header", "basic"])
 def test_the_credential_is_put_in_and_does_not_come_back(scene: Scene, kind: str) -> None:
     credential, header, value = credentials(scene)[kind]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from world import Appliance, read_files
+from support.appliance import Appliance, read_files
 
 EST = "/.well-known/est"
 
@@ -46,6 +46,7 @@ class Shell:
         (self.folder / file).write_bytes(pem)
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("named", ["common", "uri", "user"])
 def test_enrolment_and_renewal_with_curl_and_openssl(appliance: Appliance, tmp_path: Path, named: str) -> None:
     name = f"est-{named}"

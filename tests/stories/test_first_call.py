@@ -10,10 +10,12 @@ import openai
 import pytest
 
 from mastio.client import DPoPAuth, Identity
-from world import Appliance, Stub, wait_until
+from support.appliance import Appliance, Stub, wait_until
 
 BODY = {"model": "stub/gpt-4o", "messages": [{"role": "user", "content": "hello"}]}
 RECEIPT = "mastio-receipt"
+
+pytestmark = pytest.mark.smoke
 
 
 @pytest.mark.parametrize("how", ["proof", "certificate"])

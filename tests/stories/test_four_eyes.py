@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from world import NGINX, Appliance, open_appliance, wait_until
+from support.appliance import NGINX, Appliance, open_appliance, wait_until
 
 
 class Person:

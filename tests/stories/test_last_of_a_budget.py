@@ -11,9 +11,9 @@ import httpx
 import pytest
 
 from mastio.client import Identity
-from providers import Provider, Script, run_provider
-from stories.test_budgets import BUDGETS, make, read
-from world import Appliance, wait_until
+from support.appliance import Appliance, wait_until
+from support.budgets import BUDGETS, make, read
+from support.scripted_provider import Provider, Script, run_provider
 
 READ, WRITTEN = 7, 40
 

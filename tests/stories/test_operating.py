@@ -6,11 +6,13 @@ import ssl
 import threading
 
 import httpx
+import pytest
 
 from mastio.client import Identity
-from world import Appliance, open_appliance, wait_until
+from support.appliance import Appliance, open_appliance, wait_until
 
 
+@pytest.mark.smoke
 def test_probes_are_open_and_metrics_are_not(appliance: Appliance, agent: Identity) -> None:
     with appliance.client() as stranger, appliance.admin() as admin, appliance.by_certificate(agent) as caller:
         assert stranger.get("/health").json()["status"] == "ok"
@@ -76,3 +78,16 @@ def test_the_edge_certificate_is_renewed_without_a_dropped_request() -> None:
             caller.join(10)
         assert len(statuses) > 50
         assert set(statuses) == {200}, set(statuses)
+
+
+def test_a_killed_fork_server_is_replaced_with_its_workers() -> None:
+    """Its workers finish and end with it; the supervisor starts all of them again."""
+    with open_appliance(stub=None) as (appliance, _):
+        first, worker = appliance.pid("fork-server"), appliance.pid("worker-0")
+        os.kill(first, signal.SIGKILL)
+        wait_until(lambda: appliance.pid("worker-0") != worker, 15, "there is another worker")
+        assert appliance.pid("fork-server") != first
+        appliance.wait_ready()
+        with appliance.by_certificate(appliance.enroll("later")) as caller:
+            assert caller.get("/v1/agents/self").status_code == 200
+        assert appliance.verify() == 0

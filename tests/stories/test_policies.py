@@ -7,7 +7,6 @@ import sqlite3
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -17,7 +16,7 @@ import httpx
 import pytest
 
 from mastio.client import Identity
-from world import NGINX, Appliance, Stub, open_appliance, wait_until
+from support.appliance import NGINX, Appliance, Stub, open_appliance, wait_until
 
 POLICIES = "/v1/admin/policies"
 HOLDS = "/v1/admin/holds"
@@ -45,7 +44,7 @@ class Scene:
         made = self.admin.post(POLICIES, json={"name": name, "cedar": cedar, **more})
         assert made.status_code == 201, made.text
         self.names.append(name)
-        time.sleep(1.0)  # the other worker has it by then
+        self.appliance.settle()
 
     def chat(self, text: str = "hello", **more: Any) -> httpx.Response:
         body = {"model": "stub/demo", "messages": [{"role": "user", "content": text}], **more}
@@ -64,7 +63,7 @@ class Scene:
             self.admin.post(f"{HOLDS}/{hold['id']}/reject", json={})
         for name in self.names:
             self.admin.delete(f"{POLICIES}/{name}")
-        time.sleep(1.0)
+        self.appliance.settle()
         self.admin.close()
 
 
@@ -239,7 +238,7 @@ def test_first_observed_then_replayed_then_enforced(scene: Scene) -> None:
     name = "limited-requests"
     scene.names.append(name)
     assert "observe" in mastio(scene, "install", name, "--mode", "observe")
-    time.sleep(1.0)
+    scene.appliance.settle()
     reply = scene.chat("y" * 2_100_000)
     assert reply.status_code == 200, reply.text
     index = int(reply.headers["mastio-receipt"])
@@ -262,7 +261,7 @@ def test_first_observed_then_replayed_then_enforced(scene: Scene) -> None:
     )
     assert "with the observed policies: deny (limited-requests)" in mastio(scene, *evaluated)
     mastio(scene, "set", name, "--mode", "enforce")
-    time.sleep(1.0)
+    scene.appliance.settle()
     assert scene.entry(scene.chat("y" * 2_100_000))["decision"] == {"effect": "deny", "rule": name}
     assert mastio(scene, *evaluated, status=1).startswith("deny (limited-requests)")
     assert mastio(scene, "show", name).startswith('@title("Requests have a size')

@@ -3,8 +3,8 @@
 import subprocess
 import sys
 
-from postgresql import create_database
-from world import open_appliance
+from support.appliance import open_appliance
+from support.postgresql import create_database
 
 BODY = {"model": "stub/gpt-4o", "messages": [{"role": "user", "content": "hello"}]}
 

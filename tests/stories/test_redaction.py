@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import random
 import re
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -14,9 +13,9 @@ import httpx
 import pytest
 
 from mastio.client import Identity
-from providers import Asked, Provider, Script, run_provider
-from talking import DIALECTS, Talk, events_of
-from world import Appliance, open_appliance, read_files, wait_until
+from support.appliance import Appliance, open_appliance, read_files, wait_until
+from support.dialect_samples import DIALECTS, Talk, events_of
+from support.scripted_provider import Asked, Provider, Script, run_provider
 
 CARD = "4012888888881881"
 VALUES = {
@@ -89,18 +88,11 @@ def policy(world: tuple[Appliance, Identity]) -> Iterator[Callable[..., None]]:
             made = admin.post(REDACTION, json={"name": name, "types": types, **more})
             assert made.status_code == 201, made.text
         names.append(name)
-        settle()
 
     yield put
     with appliance.admin() as admin:
         for name in names:
             assert admin.delete(f"{REDACTION}/{name}").status_code == 204
-    settle()
-
-
-def settle() -> None:
-    """A change is in force on every worker within a second; this is after it."""
-    time.sleep(1.1)
 
 
 def echoing(talk: Talk, cut: int | None = None, before: str = "You said: ") -> Callable[[Asked], Script]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import threading
-import time
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
@@ -13,8 +12,8 @@ from urllib.parse import quote
 import pytest
 
 from mastio.client import Identity
-from providers import Asked, Provider, Script, run_provider
-from world import Appliance, open_appliance
+from support.appliance import Appliance, open_appliance
+from support.scripted_provider import Asked, Provider, Script, run_provider
 
 CARD = "4012888888881881"
 WIDE = CARD.translate({ord(str(n)): chr(0xFF10 + n) for n in range(10)})
@@ -119,7 +118,6 @@ def world() -> Iterator[tuple[Appliance, Identity, dict[str, Provider]]]:
             for provider in (one, two, three):
                 provider.script = Script(pieces=[b'{"id":"x"}'])
             identity = appliance.enroll("caller")
-            time.sleep(1.1)
             yield appliance, identity, {"openai": one, "anthropic": two, "gemini": three}
 
 
@@ -231,7 +229,6 @@ types = ["PLANET"]
             assert admin.post("/v1/admin/redaction", json=policy).status_code == 201
         with run_provider(appliance, "openai", "p") as provider, appliance.by_certificate(identity) as client:
             provider.script = Script(pieces=[b'{"id":"x"}'])
-            time.sleep(1.1)
             body = {"model": "p/m", "messages": [{"role": "user", "content": "on Mars we live"}]}
             assert client.post("/v1/chat/completions", json=body).status_code == 200
             assert "Mars" not in provider.last.body.decode() and "<PLANET_" in provider.last.body.decode()

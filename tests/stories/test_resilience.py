@@ -12,8 +12,8 @@ import httpx
 import pytest
 
 from mastio.client import Identity
-from providers import Provider, Script, run_provider
-from world import Appliance, open_appliance
+from support.appliance import Appliance, open_appliance
+from support.scripted_provider import Provider, Script, run_provider
 
 CHAT = "/v1/chat/completions"
 GOOD = Script(pieces=[b'{"id":"c","choices":[],"usage":{"prompt_tokens":3,"completion_tokens":2}}'])

@@ -19,9 +19,9 @@ from urllib.parse import quote
 import httpx
 import pytest
 
-from egress_world import Arrived, Handler, Scene, open_scene
 from mastio.client import Identity
-from world import Appliance
+from support.appliance import Appliance
+from support.egress_scene import Arrived, Handler, Scene, open_scene
 
 WITHIN = 1.0
 CALLERS = 6

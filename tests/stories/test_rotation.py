@@ -23,7 +23,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from mastio.client.identity import Identity
 from mastio.client.renewal import renew
 from mastio.jose import parse_compact
-from world import Appliance, open_appliance, wait_until
+from support.appliance import Appliance, open_appliance, wait_until
 
 SELF = "/v1/agents/self"
 LOOK = 0.6

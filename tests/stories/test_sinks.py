@@ -19,9 +19,10 @@ import trustme
 from mastio.client import Identity
 from mastio_audit import chain
 from mastio_audit.postgres import dsn
-from postgresql import create_database
-from receivers import TcpReceiver, read_message
-from world import Appliance, free_port, open_appliance, wait_until
+from support.appliance import Appliance, open_appliance, wait_until
+from support.ports import take_port
+from support.postgresql import create_database
+from support.syslog_receivers import TcpReceiver, read_message
 
 WITHIN = 60.0
 BODY = {"model": "stub/gpt-4o", "messages": [{"role": "user", "content": "hello"}]}
@@ -109,7 +110,7 @@ def test_the_file_is_the_log_byte_for_byte_also_after_kills(tmp_path: Path) -> N
 
 
 def test_a_receiver_that_is_dead_and_comes_and_dies_loses_nothing() -> None:
-    port = free_port()
+    port = take_port()
     with open_appliance(more=syslog_sink(f"tcp://127.0.0.1:{port}")) as (appliance, _):
         identity = appliance.enroll("caller")
         call(appliance, identity, 20)
@@ -130,7 +131,7 @@ def test_a_receiver_that_is_dead_and_comes_and_dies_loses_nothing() -> None:
 
 
 def test_a_receiver_that_never_reads_holds_nobody_up() -> None:
-    port = free_port()
+    port = take_port()
     with open_appliance(more=syslog_sink(f"tcp://127.0.0.1:{port}")) as (appliance, _):
         identity = appliance.enroll("caller")
         with TcpReceiver(port, deaf=True) as deaf:

@@ -10,8 +10,8 @@ import httpx
 import pytest
 
 from mastio.client import Identity
-from providers import Provider, Script, run_provider
-from world import Appliance, open_appliance, wait_until
+from support.appliance import Appliance, open_appliance, wait_until
+from support.scripted_provider import Provider, Script, run_provider
 
 CHAT = "/v1/chat/completions"
 HELLO = [{"role": "user", "content": "hi"}]

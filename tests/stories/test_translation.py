@@ -10,8 +10,8 @@ import openai
 import pytest
 
 from mastio.client import Identity, certificate_client
-from providers import KEY, Provider, Script, run_provider
-from world import Appliance, Stub
+from support.appliance import Appliance, Stub
+from support.scripted_provider import KEY, Provider, Script, run_provider
 
 HELLO: Any = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "hello"}]
 TOOLS: Any = [{"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}]

@@ -15,10 +15,10 @@ import httpx
 import openai
 import pytest
 
-from frames import chunk
 from mastio.client import Identity, certificate_client
-from providers import KEY, Provider, Script, run_provider
-from world import Appliance, Stub, wait_until
+from support.appliance import Appliance, Stub, wait_until
+from support.aws_frames import chunk
+from support.scripted_provider import KEY, Provider, Script, run_provider
 
 KINDS = ("openai", "anthropic", "gemini")
 PATHS = {"openai": "/v1/chat/completions", "anthropic": "/v1/messages"}

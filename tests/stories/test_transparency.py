@@ -25,7 +25,7 @@ from mastio.transparency.merkle import ProofError
 from mastio.transparency.notes import Checkpoint, NoteError, Verifier
 from mastio_audit import chain, tiles
 from mastio_audit.keys import read_succession
-from world import NGINX, Appliance, open_appliance, wait_until
+from support.appliance import NGINX, Appliance, open_appliance, wait_until
 
 LOG = "/v1/audit/log"
 
@@ -186,7 +186,6 @@ def test_the_key_is_followed_by_one_that_the_log_names(appliance: Appliance, aud
     assert [row["state"] for row in listed] == ["retiring", "active"]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("left", ["older", "gone", "another"])
 def test_an_older_copy_of_the_log_is_not_continued(left: str) -> None:
     """Put back while the appliance was off: it does not start, says why, and starts once somebody took it upon them."""

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 import pytest
 
 from mastio.client import Identity
-from threats.attempts import Judge
-from threats.kit import Kit
-from world import NGINX, Appliance, Stub, open_appliance
+from support.appliance import NGINX, Appliance, Stub, open_appliance
+from support.threats.agent_kit import Kit
+from support.threats.four_workers import open_four_workers
+from support.threats.judge import Judge
 
 
 @pytest.fixture(scope="session")
@@ -48,3 +49,16 @@ def impatient() -> Iterator[tuple[Appliance, Stub]]:
     with open_appliance(edge=edge, more=more) as (appliance, stub):
         assert stub is not None
         yield appliance, stub
+
+
+@pytest.fixture(scope="session")
+def four() -> Iterator[tuple[Appliance, Stub]]:
+    """An appliance with four workers."""
+    with open_four_workers() as opened:
+        yield opened
+
+
+@pytest.fixture(scope="session")
+def alice(four: tuple[Appliance, Stub]) -> Identity:
+    """An agent of the appliance with four workers."""
+    return four[0].enroll("alice")

@@ -5,12 +5,9 @@ After each bad request comes its twin: the same with a key that is in force for 
 
 from __future__ import annotations
 
-import base64
 import itertools
-import json
 import time
-from collections.abc import Callable, Iterator
-from datetime import datetime
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -18,83 +15,19 @@ import pytest
 from mastio.client import Identity
 from mastio.client.proofs import make_csr, make_key
 from mastio.presented import hash_secret
-from threats.attempts import BODY, CHAT, SELF, TOKEN, Answer, Judge, Refusal, refusal
-from threats.kit import Headers, Kit, hash_of
-from world import NGINX, Appliance, Stub, open_appliance, wait_until
+from support.appliance import Appliance
+from support.threats.agent_kit import Headers, Kit, hash_of
+from support.threats.api_keys import AGENTS, AMBIGUOUS, INVALID, NO_TOKEN, NOBODY, ODD, WAYS, Keys, changed
+from support.threats.judge import BODY, CHAT, SELF, TOKEN, Answer, Judge, Refusal, refusal
 
-INVALID = refusal(401, "invalid_api_key")
-NO_TOKEN = refusal(401, "invalid_token")
-NOBODY = refusal(401, "missing_credential")
-AMBIGUOUS = refusal(401, "ambiguous_credential")
 DENIED = refusal(403, "denied")
 OFF = refusal(401, "api_keys_off")
 RENEW = f"{SELF}/renew"
-AGENTS = "/v1/admin/agents"
-
-WAYS: dict[str, Callable[[str], Headers]] = {
-    "bearer": lambda key: [("Authorization", f"Bearer {key}")],
-    "x-api-key": lambda key: [("x-api-key", key)],
-    "x-goog-api-key": lambda key: [("x-goog-api-key", key)],
-    "api-key": lambda key: [("api-key", key)],
-}
-
-
-class Keys:
-    """One agent and what an operator does with its keys."""
-
-    def __init__(self, appliance: Appliance, identity: Identity) -> None:
-        self.appliance = appliance
-        self.identity = identity
-        self.path = f"{AGENTS}/{identity.name}"
-        self.patch(api_keys=True)
-        self.id, self.key = self.make()
-
-    def patch(self, **changes: Any) -> None:
-        with self.appliance.admin() as admin:
-            assert admin.patch(self.path, json=changes).status_code == 200
-
-    def make(self, **body: Any) -> tuple[str, str]:
-        with self.appliance.admin() as admin:
-            made = admin.post(f"{self.path}/api-keys", json=body)
-            assert made.status_code == 201, made.text
-            return made.json()["id"], made.json()["key"]
-
-    def remove(self, identifier: str) -> None:
-        with self.appliance.admin() as admin:
-            assert admin.delete(f"{self.path}/api-keys/{identifier}").status_code == 204
-
-    def row(self, identifier: str) -> dict[str, Any]:
-        with self.appliance.admin() as admin:
-            row: dict[str, Any] = admin.get(f"{self.path}/api-keys/{identifier}").json()
-            return row
-
-    def ask(
-        self, headers: Headers, identity: Identity | None = None, path: str = CHAT, method: str = "POST", **sent: Any
-    ) -> Answer:
-        """On a connection of its own; by `identity`'s certificate if it is given."""
-        if path == CHAT:
-            sent.setdefault("json", BODY)
-        client = self.appliance.client() if identity is None else self.appliance.by_certificate(identity)
-        with client:
-            return Answer.of(client.request(method, path, headers=headers, **sent))
-
-    def by(self, key: str, **sent: Any) -> Answer:
-        return self.ask([("Authorization", f"Bearer {key}")], **sent)
 
 
 @pytest.fixture(scope="module")
 def keys(appliance: Appliance) -> Keys:
     return Keys(appliance, appliance.enroll("keyed"))
-
-
-@pytest.fixture(scope="module")
-def two() -> Iterator[tuple[Appliance, Stub]]:
-    """An appliance with two workers."""
-    if NGINX is None:
-        pytest.skip("nginx is not installed")
-    with open_appliance(workers=2) as (appliance, stub):
-        assert stub is not None
-        yield appliance, stub
 
 
 def verify_twin(keys: Keys, judge: Judge, headers: Headers, **sent: Any) -> None:
@@ -105,16 +38,6 @@ def verify_twin(keys: Keys, judge: Judge, headers: Headers, **sent: Any) -> None
 
 
 # --- what is no key -------------------------------------------------------------------------------------------------
-
-
-def other_letter(letter: str) -> str:
-    return "A" if letter != "A" else "B"
-
-
-def changed(key: str, place: int) -> str:
-    letters = list(key)
-    letters[place] = other_letter(letters[place])
-    return "".join(letters)
 
 
 def stored_hash(keys: Keys) -> str:
@@ -163,37 +86,6 @@ def test_what_is_no_key_in_force(keys: Keys, judge: Judge, name: str, way: str) 
     judge.mark()
     judge.refused(keys.ask(WAYS[way](make(keys))), expected, CHAT)
     verify_twin(keys, judge, WAYS[way](keys.key))
-
-
-def basic(user: str, password: str) -> tuple[str, str]:
-    return ("Authorization", "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode())
-
-
-ODD: dict[str, tuple[Callable[[Keys], Headers], Refusal]] = {
-    "dpop": (lambda keys: [("Authorization", f"DPoP {keys.key}")], INVALID),
-    "noscheme": (lambda keys: [("Authorization", keys.key)], NO_TOKEN),
-    "otherscheme": (lambda keys: [("Authorization", f"ApiKey {keys.key}")], NO_TOKEN),
-    "basicuser": (lambda keys: [basic(keys.key, "")], NOBODY),
-    "basicpassword": (lambda keys: [basic("keyed", keys.key)], NOBODY),
-    "basicbeside": (lambda keys: [basic("keyed", "x"), ("x-api-key", keys.key)], AMBIGUOUS),
-    "twice": (lambda keys: [("x-api-key", keys.key)] * 2, AMBIGUOUS),
-    "twicegoogle": (lambda keys: [("x-goog-api-key", keys.key)] * 2, AMBIGUOUS),
-    "twicecase": (lambda keys: [("x-api-key", keys.key), ("X-API-Key", keys.key)], AMBIGUOUS),
-    "twiceempty": (lambda keys: [("api-key", ""), ("api-key", keys.key)], Refusal((401,), ())),
-    "twicebearer": (
-        lambda keys: [("Authorization", f"Bearer {keys.key}")] * 2,
-        Refusal((400, 401), ("bad_request", "ambiguous_credential"), ("edge", "app")),
-    ),
-    "different": (lambda keys: [("Authorization", f"Bearer {keys.key}"), ("x-api-key", keys.make()[1])], AMBIGUOUS),
-    "differentproviders": (lambda keys: [("api-key", keys.key), ("x-api-key", keys.make()[1])], AMBIGUOUS),
-    "goodandbad": (lambda keys: [("x-api-key", keys.key), ("api-key", changed(keys.key, 20))], AMBIGUOUS),
-    "goodandempty": (lambda keys: [("x-api-key", keys.key), ("api-key", "")], NO_TOKEN),
-    "goodandword": (lambda keys: [("x-api-key", keys.key), ("api-key", "certificate")], AMBIGUOUS),
-    "underscore": (lambda keys: [("x_api_key", keys.key)], NOBODY),
-    "cookie": (lambda keys: [("Cookie", f"x-api-key={keys.key}")], NOBODY),
-    "proxy": (lambda keys: [("Proxy-Authorization", f"Bearer {keys.key}")], NOBODY),
-    "otherheader": (lambda keys: [("x-api-token", keys.key)], NOBODY),
-}
 
 
 @pytest.mark.parametrize("name", ODD)
@@ -450,74 +342,3 @@ def test_a_key_ends_at_its_time(keys: Keys, judge: Judge) -> None:
     judge.mark()
     judge.refused(keys.by(key), INVALID, CHAT)
     verify_twin(keys, judge, WAYS["bearer"](keys.key))
-
-
-SPELLINGS = ["".join(letters) for letters in itertools.product(*((c, c.upper()) for c in "bear"))]
-"""Schemes that mean the same; the edge sends each to a worker of its own choice."""
-
-ENDS: dict[str, tuple[Callable[[Keys, str], None], str]] = {
-    "removed": (lambda keys, identifier: keys.remove(identifier), "invalid_api_key"),
-    "off": (lambda keys, identifier: keys.patch(api_keys="off"), "api_keys_off"),
-    "suspended": (lambda keys, identifier: keys.patch(status="suspended"), "agent_inactive"),
-    "revoked": (lambda keys, identifier: keys.patch(status="revoked"), "agent_inactive"),
-}
-
-
-@pytest.mark.parametrize("name", ENDS)
-def test_the_end_of_a_key_is_seen_by_every_worker_within_a_second(
-    two: tuple[Appliance, Stub], request: pytest.FixtureRequest, name: str
-) -> None:
-    appliance, stub = two
-    keys = Keys(appliance, appliance.enroll(f"ended-{name}"))
-    judge = Judge(appliance, stub, request.node.name)
-
-    def ask_all() -> list[Answer]:
-        return [keys.ask([("Authorization", f"{scheme}er {keys.key}")]) for scheme in SPELLINGS]
-
-    wait_until(lambda: {answer.status for answer in ask_all()} == {200}, 5, "every worker knows the key")
-    judge.mark()
-    judge.served(keys.by(keys.key))
-    end, code = ENDS[name]
-    ended = time.monotonic()
-    end(keys, keys.id)
-    time.sleep(max(0.0, ended + 1 - time.monotonic()))
-    judge.mark()
-    answers = ask_all()
-    assert {answer.document["error"]["code"] for answer in answers} == {code}
-    assert judge.arrivals() == []
-    judge.mark()
-    judge.refused(keys.by(keys.key), refusal(401, code), CHAT)
-
-
-# --- where a key may be found ---------------------------------------------------------------------------------------
-
-
-def test_a_key_is_in_no_file_and_its_last_use_is_kept(two: tuple[Appliance, Stub]) -> None:
-    """Used well and badly, through both workers; then everything that the appliance wrote is searched."""
-    appliance, _ = two
-    keys = Keys(appliance, appliance.enroll("canary"))
-    before = time.time()
-    wait_until(lambda: keys.by(keys.key).status == 200, 5, "the key is known")
-    for way in WAYS.values():
-        keys.ask(way(keys.key))
-        keys.ask(way(keys.key), path="/v1/models", method="GET")
-    for make, _ in ODD.values():
-        keys.ask(make(keys))
-    keys.ask([], params={"key": keys.key})
-    keys.by(keys.key, path=TOKEN, data={"grant_type": "client_credentials"})
-    keys.by(keys.key, path="/v1/nowhere", method="GET")
-    with appliance.admin() as admin:
-        metrics = admin.get("/metrics").text
-        listed = admin.get(f"{keys.path}/api-keys").text
-    assert "llm.chat" in metrics
-    secret = keys.key.removeprefix("mastio_sk_")
-    assert secret not in metrics and secret not in listed
-    assert not [entry for entry in appliance.entries() if secret in json.dumps(entry)]
-    appliance.stop()
-    files = [file for file in appliance.data.parent.rglob("*") if file.is_file()]
-    assert len(files) > 20 and not [file for file in files if secret.encode() in file.read_bytes()]
-    own = [file.name for file in files if keys.id.encode() in file.read_bytes()]
-    assert "control.sqlite" in own and any(name.startswith("audit.sqlite") for name in own)  # it finds what is there
-    appliance.start()
-    used = keys.row(keys.id)["last_used_at"]
-    assert used is not None and before - 1 <= datetime.fromisoformat(used).timestamp() <= time.time()

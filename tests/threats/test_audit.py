@@ -8,8 +8,8 @@ import httpx
 import pytest
 
 from mastio.client import Identity
-from threats.attempts import Answer, Judge, Refusal, refusal
-from world import Appliance
+from support.appliance import Appliance
+from support.threats.judge import Answer, Judge, Refusal, refusal
 
 LOG = "/v1/audit/log"
 NOT_FOUND, INVALID = (404, "not_found"), (400, "bad_request")

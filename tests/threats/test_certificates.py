@@ -17,13 +17,13 @@ from mastio.client import Identity
 from mastio.client.proofs import make_key
 from mastio.pki.authority import Authority
 from mastio.pki.certificates import Issuer, build_agent_leaf, build_root
-from threats.attempts import BODY, CHAT, SELF, TOKEN, Answer, Judge, Refusal, refusal
-from threats.forging import by_own_leaf_sent_along, load, show
-from threats.kit import Kit
-from threats.wrong import (
+from support.appliance import Appliance
+from support.threats.agent_kit import Kit
+from support.threats.forged_certificates import by_own_leaf_sent_along, load, show
+from support.threats.judge import BODY, CHAT, SELF, TOKEN, Answer, Judge, Refusal, refusal
+from support.threats.wrong_credentials import (
     BAD_TOKEN,
 )
-from world import Appliance
 
 
 def vouched(appliance: Appliance, agent: Identity, key: ec.EllipticCurvePrivateKey) -> list[x509.Certificate]:

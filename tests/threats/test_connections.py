@@ -22,8 +22,8 @@ from mastio.store.base import CredentialKind
 from mastio.store.key_sources import run_key_command
 from mastio.store.keys import FileKeys
 from mastio.store.sealed import Sealer, SealError
-from threats.canaries import files_of, find
-from world import NGINX, Appliance, open_appliance, read_files, wait_until
+from support.appliance import NGINX, Appliance, open_appliance, read_files, wait_until
+from support.threats.canaries import files_of, find
 
 CONNECTIONS = "/v1/admin/connections"
 OPTIONS: dict[str, dict[str, str]] = {

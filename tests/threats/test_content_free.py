@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import json
 import secrets
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,10 +19,10 @@ import pytest
 
 from mastio.client import Identity
 from mastio.stubs.template import PII, SENTENCE
-from threats.attempts import CHAT, SELF, TOKEN
-from threats.canaries import canary, files_of, find, forms
-from threats.kit import Kit
-from world import NGINX, Appliance, open_appliance, wait_until
+from support.appliance import NGINX, Appliance, open_appliance, wait_until
+from support.threats.agent_kit import Kit
+from support.threats.canaries import canary, files_of, find, forms
+from support.threats.judge import CHAT, SELF, TOKEN
 
 SYSLOG = """
 [[audit.sinks]]
@@ -100,7 +99,7 @@ def act(scene: Scene, identity: Identity, url: str) -> None:
     asked = {"role": "user", "content": known["prompt"]}
     body = {"model": "second/gpt-4o", "messages": [asked], "tools": tools, "temperature": 0}
     said = {"X-Custom": quote(known["header"]), "Cookie": f"session={quote(known['cookie'])}"}
-    time.sleep(1.1)  # until all of these changes are seen: an answer is kept for the policies of its moment
+    appliance.settle()  # an answer is kept for the policies of its moment
     with appliance.by_certificate(identity) as client:
         for stream, kept in ((False, "MISS"), (True, "MISS"), (False, "HIT"), (True, "HIT")):
             answer = client.post(CHAT, json={**body, "stream": stream}, headers=said)

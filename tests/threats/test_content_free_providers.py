@@ -16,10 +16,10 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from mastio.client import Identity
-from providers import KEY, Provider, Script, run_provider
-from threats.attempts import CHAT
-from threats.canaries import canary, files_of, find
-from world import NGINX, Appliance, open_appliance
+from support.appliance import NGINX, Appliance, open_appliance
+from support.scripted_provider import KEY, Provider, Script, run_provider
+from support.threats.canaries import canary, files_of, find
+from support.threats.judge import CHAT
 
 FALLBACKS = """
 [llm.fallbacks]

@@ -11,9 +11,9 @@ from itertools import count
 import httpx
 import pytest
 
-from egress_world import PIECE, Scene, open_scene
-from upstreams import Cut, Link, Upstream
-from world import wait_until
+from support.appliance import wait_until
+from support.egress_scene import PIECE, Scene, open_scene
+from support.raw_upstream import Cut, Link, Upstream
 
 WITHIN = 1.0
 """Seconds (promise 5)."""

@@ -12,8 +12,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from egress_world import PIECE, Scene, open_scene
-from world import wait_until
+from support.appliance import wait_until
+from support.egress_scene import PIECE, Scene, open_scene
 
 MIB = 1024 * 1024
 LARGE = 100 * MIB

@@ -12,8 +12,8 @@ from typing import Any
 import httpx
 import pytest
 
-from egress_world import Arrived, Handler, Scene, open_scene
-from world import wait_until
+from support.appliance import wait_until
+from support.egress_scene import Arrived, Handler, Scene, open_scene
 
 SECRET = "canary-of-the-tricks-0001"
 BEARER = {"kind": "bearer", "secret": SECRET}

@@ -21,9 +21,9 @@ from cryptography.x509.oid import NameOID
 from mastio.client import Identity
 from mastio.client.proofs import make_csr, make_key, sign_enrollment
 from mastio.jose import encode_base64url, encode_public_jwk
-from threats.attempts import SELF, Answer, Judge, Refusal, refusal
-from threats.kit import merge
-from world import Appliance
+from support.appliance import Appliance
+from support.threats.agent_kit import merge
+from support.threats.judge import SELF, Answer, Judge, Refusal, refusal
 
 ENROLL = "/v1/enrollments"
 BAD_CSR = refusal(422, "invalid_csr", "control")

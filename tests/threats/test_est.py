@@ -19,10 +19,10 @@ from cryptography.x509.oid import NameOID
 
 from mastio.client import Identity
 from mastio.client.proofs import make_csr, make_key
-from threats.attempts import EST_ENROLL, SELF, Answer, Judge, Refusal, refusal
-from threats.kit import Headers
+from support.appliance import Appliance
+from support.threats.agent_kit import Headers
+from support.threats.judge import EST_ENROLL, SELF, Answer, Judge, Refusal, refusal
 from threats.test_enrollment import Key, alternative, key_usage, new_name, rsa_key, spiffe, verify_leaf
-from world import Appliance
 
 REENROLL = "/.well-known/est/simplereenroll"
 BAD_CSR = refusal(422, "invalid_csr", "control")

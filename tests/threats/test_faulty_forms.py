@@ -8,11 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from mastio.client import Identity
-from threats.faulty import FAULTS, ODD_EVENTS, ArrayRight, ChatRight, Faulty, Right, says
-from threats.faulty_scene import Scene, open_scene, verify_nothing_is_left, watch
-from world import Appliance, Stub
-
-pytestmark = pytest.mark.slow
+from support.appliance import Appliance, Stub
+from support.threats.faulty_provider import FAULTS, ODD_EVENTS, ArrayRight, ChatRight, Faulty, Right, says
+from support.threats.faulty_scene import Scene, open_scene, verify_nothing_is_left, watch
 
 FORMS = {"array": [True], "messages": [False, True]}
 MAKE = {"array": ("gemini", ArrayRight), "messages": ("openai", ChatRight)}

@@ -10,9 +10,9 @@ import httpx
 import pytest
 
 from mastio.client import Identity
-from threats.faulty import FAULTS, HOLD, Faulty, says
-from threats.faulty_scene import describe, described, tcp_sockets
-from world import Appliance, Stub, wait_until
+from support.appliance import Appliance, Stub, wait_until
+from support.threats.faulty_provider import FAULTS, HOLD, Faulty, says
+from support.threats.faulty_scene import describe, described, tcp_sockets
 
 GOOD = b'{"object":"list","data":[{"id":"listed"}]}'
 ODD = (

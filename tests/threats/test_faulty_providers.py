@@ -17,9 +17,10 @@ import httpx
 import pytest
 
 from mastio.client import Identity
-from providers import KEY
-from threats.attempts import BODY, CHAT
-from threats.faulty import (
+from support.appliance import Appliance, Stub, wait_until
+from support.ports import take_port
+from support.scripted_provider import KEY
+from support.threats.faulty_provider import (
     FAULTS,
     HOLD,
     LAST,
@@ -31,7 +32,7 @@ from threats.faulty import (
     chunk,
     says,
 )
-from threats.faulty_scene import (
+from support.threats.faulty_scene import (
     FLOODED,
     KINDS,
     Scene,
@@ -44,9 +45,7 @@ from threats.faulty_scene import (
     verify_nothing_is_left,
     watch,
 )
-from world import Appliance, Stub, free_port, wait_until
-
-pytestmark = pytest.mark.slow
+from support.threats.judge import BODY, CHAT
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +83,7 @@ def test_each_fault(scene: Scene, pool: ThreadPoolExecutor, name: str, kind: str
 def nobody(how: str) -> Iterator[int]:
     """A port where nobody answers: `refuses`, or lets nobody in because its queue is full."""
     if how == "refuses":
-        yield free_port()
+        yield take_port()
         return
     with socket.create_server(("127.0.0.1", 0), backlog=0) as full:
         port: int = full.getsockname()[1]

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from mastio.exchange import Role
-from threats.attempts import SELF, Answer, Judge, refusal
-from world import NGINX, Appliance, Stub, open_appliance, wait_until
+from support.appliance import NGINX, Appliance, Stub, open_appliance, wait_until
+from support.threats.judge import SELF, Answer, Judge, refusal
 
 POLICIES, ADMINS, HOLDS, AGENTS = "/v1/admin/policies", "/v1/admin/admins", "/v1/admin/holds", "/v1/admin/agents"
 POLICY = {"cedar": 'forbid (principal == Agent::"nobody", action, resource);'}

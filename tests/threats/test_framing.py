@@ -18,7 +18,8 @@ from urllib.parse import quote
 import pytest
 
 from mastio.client import Identity
-from threats.attempts import (
+from support.appliance import Appliance, Stub, wait_until
+from support.threats.judge import (
     CHAT,
     RAW,
     TALLY,
@@ -33,7 +34,6 @@ from threats.attempts import (
     send_raw,
     spoken,
 )
-from world import Appliance, Stub, wait_until
 
 LINE = b"POST /v1/chat/completions HTTP/1.1"
 JSON = b"Content-Type: application/json"

@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from mastio.client import Identity
-from providers import KEY, Script, run_provider
-from threats.attempts import CHAT, Answer, Judge, connect, message, read_answer, refusal, verify_error
-from world import Appliance, Stub, wait_until
+from support.appliance import Appliance, Stub, wait_until
+from support.scripted_provider import KEY, Script, run_provider
+from support.threats.judge import CHAT, Answer, Judge, connect, message, read_answer, refusal, verify_error
 
 HELLO = [{"role": "user", "content": "hello"}]
 MIB = 1024 * 1024

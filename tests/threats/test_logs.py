@@ -15,7 +15,8 @@ import pytest
 
 from mastio.client import Identity
 from mastio.client.proofs import make_csr, make_key
-from threats.attempts import (
+from support.appliance import Appliance
+from support.threats.judge import (
     BODY,
     CHAT,
     RAW,
@@ -30,8 +31,7 @@ from threats.attempts import (
     send_raw,
     spoken,
 )
-from vectors import vectors
-from world import Appliance
+from support.vectors import vectors
 
 NASTY = {
     "crlf": "a\r\nb",

@@ -16,15 +16,16 @@ from cryptography import x509
 
 from mastio.client.proofs import make_csr, make_key
 from mastio.jose import encode_public_jwk
-from threats.attempts import BODY, CHAT, SELF, TOKEN, Answer, Judge, Refusal, refusal
-from threats.kit import Kit, hash_of
-from threats.test_json import MIB, rss
-from threats.wrong import (
+from support.appliance import Appliance, Stub, wait_until
+from support.threats.agent_kit import Kit, hash_of
+from support.threats.json_doors import MIB
+from support.threats.judge import BODY, CHAT, SELF, TOKEN, Answer, Judge, Refusal, refusal
+from support.threats.wrong_credentials import (
     BAD_PROOF,
     NEEDS_NONCE,
     twin,
 )
-from world import Appliance, Stub, wait_until
+from threats.test_json import rss
 
 # --- replay ---------------------------------------------------------------------------------------------------------
 

@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from mastio.app import read_plan
 from mastio.exchange import Role, Route
 from mastio.identity import ROLES
-from threats.attempts import Answer, Judge, refusal
-from world import NGINX, Appliance, Stub, open_appliance, wait_until
+from mastio.plan import read_plan
+from support.appliance import NGINX, Appliance, Stub, open_appliance, wait_until
+from support.threats.judge import Answer, Judge, refusal
 
 PEOPLE: tuple[Role, ...] = ("admin", "operator", "auditor")
 PLAN, _ = read_plan(Path("/nowhere"))

@@ -12,9 +12,9 @@ import httpx
 import pytest
 
 from mastio.client.proofs import make_key
-from threats.attempts import TOKEN, Judge, Refusal
-from threats.kit import DROP, Form, Headers, Kit
-from threats.wrong import (
+from support.threats.agent_kit import DROP, Form, Headers, Kit
+from support.threats.judge import TOKEN, Judge, Refusal
+from support.threats.wrong_credentials import (
     SQL,
     encrypted,
     infinite,

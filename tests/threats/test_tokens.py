@@ -12,9 +12,9 @@ from collections.abc import Callable
 import orjson
 import pytest
 
-from threats.attempts import CHAT, Answer, Judge, Refusal, refusal
-from threats.kit import DROP, Kit, hash_of
-from threats.wrong import (
+from support.threats.agent_kit import DROP, Kit, hash_of
+from support.threats.judge import CHAT, Answer, Judge, Refusal, refusal
+from support.threats.wrong_credentials import (
     BAD_PROOF,
     BAD_TOKEN,
     FILE,

@@ -8,10 +8,10 @@ from pathlib import Path
 import cedarpy
 import pytest
 
-from mastio.app import read_plan
 from mastio.cedar.paths import Look, looks_of
 from mastio.cedar.schema import ACTIONS, FACTS, RESOURCES, write_schema
 from mastio.cedar.source import CedarError, parse_hold, read_cedar, verify_cedar
+from mastio.plan import read_plan
 
 PERMIT = "permit(principal, action, resource)"
 

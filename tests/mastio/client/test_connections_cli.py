@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from client_world import Served
 from cryptography import x509
 
 from mastio.cli import connections
 from mastio.errors import ConfigurationError
+from support.control_server import Served
 
 CANARY = "canary-of-the-cli-41c7"
 

@@ -13,15 +13,12 @@ from typing import Any
 
 import httpx
 import pytest
-from client_world import Served
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "control"))
-
-from connection_samples import client_pem
 
 from mastio import cli
 from mastio.cli.administer import connect
 from mastio.connection_secrets import OPTIONS
+from support.connection_samples import client_pem
+from support.control_server import Served
 
 ROOT = Path(__file__).parents[3]
 EGRESS = (ROOT / "docs" / "egress.md").read_text("utf-8")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import socket
 import ssl
@@ -16,7 +15,6 @@ from typing import Any
 
 import httpx
 import pytest
-from client_world import Served
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
@@ -25,13 +23,8 @@ from mastio.client.enroll import FILES
 from mastio.client.proofs import parse_private_jwk
 from mastio.errors import ConfigurationError
 from mastio.pki.authority import Authority
-
-
-def run(module: Any, *words: str) -> int:
-    parser = argparse.ArgumentParser()
-    module.add_arguments(parser)
-    status: int = module.run(parser.parse_args(words))
-    return status
+from support.command_verbs import run
+from support.control_server import Served
 
 
 def admin(served: Served, module: Any, *words: str) -> int:

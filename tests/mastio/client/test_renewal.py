@@ -14,7 +14,6 @@ import httpx
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_private_key
-from test_enroll import run
 
 from mastio.cli import renew as verb
 from mastio.client import CertificateAuth, Identity, certificate_client, renew, renewal
@@ -24,7 +23,8 @@ from mastio.client.folder import NAMES, find_pair, switch
 from mastio.client.renewal import due, fetch_anchor, is_due, renew_if_due
 from mastio.errors import ConfigurationError
 from mastio.pki.authority import Authority
-from world import Appliance
+from support.appliance import Appliance
+from support.command_verbs import run
 
 DAY = 86_400.0
 

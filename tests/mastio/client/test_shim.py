@@ -20,8 +20,8 @@ import pytest
 from mastio.cli import shim as verb
 from mastio.client import Identity
 from mastio.errors import ConfigurationError
-from shim_world import Shim, open_shim
-from world import Appliance, Stub, open_appliance, wait_until
+from support.appliance import Appliance, Stub, open_appliance, wait_until
+from support.shim_process import Shim, open_shim
 
 CHAT = "/v1/chat/completions"
 BODY = {"model": "stub/gpt-4o", "messages": [{"role": "user", "content": "hello"}]}
@@ -33,6 +33,7 @@ def shim(agent: Identity) -> Iterator[Shim]:
         yield running
 
 
+@pytest.mark.smoke
 def test_an_unmodified_client_is_the_agent(shim: Shim, appliance: Appliance) -> None:
     with shim.client() as client:
         reply = client.post(CHAT, json=BODY)
@@ -376,7 +377,6 @@ def test_a_hundred_at_once_over_four_workers() -> None:
         assert refused == []  # the newest nonce of the right worker was there before the first call
 
 
-@pytest.mark.slow
 def test_restarts_and_ends_of_tokens_are_not_seen_by_the_caller() -> None:
     """Tokens of ten seconds, a worker that is killed (with all nonces it gave), an appliance that is down and back."""
     with (

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from control_world import World, open_world
-
-from mastio.store.migrate import upgrade
+from support.control_plane import World, open_world
+from support.databases import create_migrated_file
 
 
 @pytest.fixture
 def url(tmp_path: Path) -> str:
-    made = f"sqlite+aiosqlite:///{tmp_path}/db/control.sqlite"
-    upgrade(made)
-    return made
+    return create_migrated_file(tmp_path)
 
 
 @pytest.fixture

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from control_world import NOW, World
 
 from mastio.store.admins import hash_admin_token
 from mastio.store.keys import FileKeys
+from support.control_plane import NOW, World
 
 ADMINS = "/v1/admin/admins"
 

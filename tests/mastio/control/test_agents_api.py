@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from control_world import NOW, TRUST_DOMAIN, World, agent, make_csr, make_key
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ed25519
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from mastio.jose import encode_public_jwk
 from mastio.pki.certificates import verify_chain
+from support.control_plane import NOW, TRUST_DOMAIN, World, agent, make_csr, make_key
 
 AGENTS = "/v1/admin/agents"
 

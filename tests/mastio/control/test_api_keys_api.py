@@ -6,10 +6,10 @@ import logging
 from typing import Any
 
 import pytest
-from control_world import NOW, World
 
 from mastio.store.api_keys import hash_api_key
 from mastio.store.keys import FileKeys
+from support.control_plane import NOW, World
 
 KEYS = "/v1/admin/agents/alice/api-keys"
 SHOWN = {

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from control_world import World
 
 from mastio.budgets import Claim, Window
 from mastio.services import Worker
 from mastio.store.base import BudgetRow
 from mastio.store.engine import Database
 from mastio.store.leases import LeaseStore
+from support.control_plane import World
 
 BUDGETS = "/v1/admin/budgets"
 MONTH = {"name": "m", "limit_usd": "0.100000001", "period": "month", "group": "team"}

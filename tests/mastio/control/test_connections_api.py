@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from connection_samples import CREDENTIALS, authority_pem, client_pem, renewed_pem
-from control_world import World
 
 from mastio.connection_secrets import OPTIONS
+from support.connection_samples import CREDENTIALS, authority_pem, client_pem, renewed_pem
+from support.control_plane import World
 
 CONNECTIONS = "/v1/admin/connections"
 OPTION_NAMES = ("kind", "secret", "secret_file", *(name for names in OPTIONS.values() for name in names))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from control_world import World
 from fastapi.routing import APIRoute
 
 from mastio.control.routes import ROUTES
 from mastio.exchange import OPEN
+from support.control_plane import World
 
 
 def test_fastapi_has_exactly_the_rows_of_the_table(world: World) -> None:

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from control_world import World
 
 from mastio.cedar.source import CedarError, verify_cedar
 from mastio.control.bodies import describe, refuse_body
 from mastio.errors import BadRequest
 from mastio.store.control import STARTER
+from support.control_plane import World
 
 PROVIDERS, POLICIES = "/v1/admin/providers", "/v1/admin/policies"
 CANARY = "sk-canary-5f1d"

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from control_world import PUBLIC_URL, World
 from cryptography import x509
 
 from mastio.exchange import STRANGER
+from support.control_plane import PUBLIC_URL, World
 
 
 async def test_authorization_server_metadata(world: World) -> None:

@@ -6,7 +6,6 @@ import asyncio
 from typing import Any
 
 import pytest
-from control_world import ADMIN, NOW, TRUST_DOMAIN, World, agent, make_csr, make_key, proof
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import Encoding
@@ -14,6 +13,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from mastio.exchange import STRANGER
 from mastio.jose import encode_public_jwk, parse_public_jwk
 from mastio.pki.certificates import verify_chain
+from support.control_plane import ADMIN, NOW, TRUST_DOMAIN, World, agent, make_csr, make_key, proof
 
 P384 = ec.generate_private_key(ec.SECP384R1())
 ED = ed25519.Ed25519PrivateKey.generate()

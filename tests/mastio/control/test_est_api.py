@@ -7,8 +7,6 @@ from typing import Any
 
 import httpx
 import pytest
-from control_world import NOW, TRUST_DOMAIN, World, agent, make_key
-from control_world import make_csr as make_pem
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.serialization import Encoding
@@ -16,6 +14,8 @@ from cryptography.hazmat.primitives.serialization.pkcs7 import load_der_pkcs7_ce
 
 from mastio.exchange import STRANGER, Principal
 from mastio.pki.certificates import encode_der, thumbprint, verify_chain
+from support.control_plane import NOW, TRUST_DOMAIN, World, agent, make_key
+from support.control_plane import make_csr as make_pem
 
 EST = "/.well-known/est"
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import httpx
 import pytest
-from control_world import NOW, World, open_world
 from fastapi.routing import APIRoute
 from sqlalchemy import Connection, text
 
@@ -20,6 +19,7 @@ from mastio.exchange import Principal
 from mastio.identity import ROLES
 from mastio.store.control import STARTER
 from mastio.store.holds import KEEP_SECONDS, MAX_PENDING
+from support.control_plane import NOW, World, open_world
 
 POLICIES, ADMINS, HOLDS, AGENTS = "/v1/admin/policies", "/v1/admin/admins", "/v1/admin/holds", "/v1/admin/agents"
 CEDAR = "permit (principal, action, resource);"

@@ -7,7 +7,6 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
-from pki_world import DAY, ISSUER, NOW, ROOT, ROOT_KEY, TD, TRUST, URI, p256
 
 from mastio.pki.certificates import (
     ChainError,
@@ -25,6 +24,7 @@ from mastio.pki.certificates import (
     verify_chain,
 )
 from mastio.services import Trust
+from support.authorities import DAY, ISSUER, NOW, ROOT, ROOT_KEY, TD, TRUST, URI, p256
 
 
 def leaf_of(name: str = "alice", key: object = None, issuer: Issuer = ISSUER, seconds: float = DAY) -> x509.Certificate:

@@ -7,7 +7,6 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
-from pki_world import URI, make_csr, p256
 
 from mastio.jose import JoseError, encode_public_jwk, parse_public_jwk
 from mastio.pki.csr import (
@@ -21,6 +20,7 @@ from mastio.pki.csr import (
     possession_message,
     verify_possession,
 )
+from support.authorities import URI, make_csr, p256
 
 P384 = ec.generate_private_key(ec.SECP384R1())
 ED = ed25519.Ed25519PrivateKey.generate()

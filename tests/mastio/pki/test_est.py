@@ -11,10 +11,10 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.hazmat.primitives.serialization.pkcs7 import load_der_pkcs7_certificates
 from cryptography.x509.oid import NameOID
-from pki_world import ISSUER, ROOT, TD, URI, make_csr, p256
 
 from mastio.pki.csr import MAX_BYTES, RequestError, verify_csr
 from mastio.pki.est import encode_certificates, find_name, parse_request
+from support.authorities import ISSUER, ROOT, TD, URI, make_csr, p256
 
 KEY = p256()
 DER = x509.load_pem_x509_csr(make_csr(KEY).encode()).public_bytes(Encoding.DER)

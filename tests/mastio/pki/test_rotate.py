@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
-from pki_world import DAY, TD, p256
 
 from mastio.errors import ConfigurationError
 from mastio.pki.authority import Authority, IssuedLeaf
 from mastio.pki.certificates import ChainError, Revoked, verify_chain
 from mastio.pki.ring import read_ring
 from mastio.pki.rotate import rotate_intermediate, rotate_root
+from support.authorities import DAY, TD, p256
 
 NOW = 1_800_000_000.0
 LATER = NOW + 10

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from store_world import Opened, open_store
-
 from mastio.store.keys import FileKeys
-from mastio.store.migrate import upgrade
-from postgresql import create_database
+from support.databases import create_migrated_database, create_migrated_file
+from support.postgresql import create_database
+from support.stores import Opened, open_store
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -25,12 +21,13 @@ def empty_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return create_database(request.getfixturevalue("postgresql"))
 
 
-@pytest.fixture
-def url(empty_url: str, tmp_path: Path) -> str:
+@pytest.fixture(params=["sqlite", "postgresql"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """The URL of a migrated database; the keys are in the same test's folder."""
-    upgrade(empty_url)
     FileKeys(tmp_path).ensure()
-    return empty_url
+    if request.param == "sqlite":
+        return create_migrated_file(tmp_path)
+    return create_migrated_database(request.getfixturevalue("postgresql"))
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 from sqlalchemy import select
-from store_world import NOW, Opened, enrol, issue, open_store, request_for
 
 from mastio.errors import BadRequest, MastioError
 from mastio.exchange import Restriction
@@ -16,6 +15,7 @@ from mastio.store.agents import AgentChanges
 from mastio.store.api_keys import NewApiKey, hash_api_key, new_api_key
 from mastio.store.base import ApiKey
 from mastio.store.keys import FileKeys
+from support.stores import NOW, Opened, enrol, issue, open_store, request_for
 
 WISH = NewApiKey("alice", "ci", Restriction(("llm.*",), ("stub/*",), ("/v1/*",)), NOW + 60)
 

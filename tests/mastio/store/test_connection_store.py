@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import Connection, select
-from store_world import Opened, open_store
 
 from mastio.errors import BadRequest
 from mastio.store import tables
 from mastio.store.base import ConnectionCredential, ConnectionLimits, ConnectionRow, ProviderRow
+from support.stores import Opened, open_store
 
 CANARY = "canary-of-the-store-77"
 ROW = ConnectionRow(

@@ -7,11 +7,11 @@ from collections.abc import Awaitable
 from dataclasses import replace
 
 import pytest
-from store_world import NOW, Opened, enrol, open_store
 
 from mastio.errors import MastioError
 from mastio.store.base import Hold
 from mastio.store.holds import MAX_PENDING, new_hold_id
+from support.stores import NOW, Opened, enrol, open_store
 
 
 def hold_of(name: str = "anna", now: float = NOW) -> Hold:

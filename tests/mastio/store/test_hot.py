@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import update
-from store_world import NOW, Opened, enrol, open_store
 
 from mastio.errors import ConfigurationError, Unavailable
 from mastio.store import tables
@@ -21,6 +20,7 @@ from mastio.store.engine import Database
 from mastio.store.hot import HotDirectory
 from mastio.store.keys import FileKeys
 from mastio.store.migrate import upgrade
+from support.stores import NOW, Opened, enrol, open_store
 
 
 async def seconds_until(condition: Callable[[], bool], limit: float = 3.0) -> float:

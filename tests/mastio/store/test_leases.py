@@ -9,7 +9,6 @@ from itertools import count
 
 import pytest
 from sqlalchemy import select
-from store_world import NOW, Opened
 
 from mastio.budgets import Claim, Grant, Usage, Window
 from mastio.services import Worker
@@ -17,6 +16,7 @@ from mastio.store import tables
 from mastio.store.base import BudgetRow
 from mastio.store.leases import GONE_SECONDS, LeaseStore
 from mastio_limits.ledger import Lease
+from support.stores import NOW, Opened
 
 TOTAL = Window(0, None)
 DAY = Window(0, 86_400)

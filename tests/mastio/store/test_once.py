@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from store_world import NOW, Opened
 
 from mastio.store.once import SWEEP_EVERY, Once
+from support.stores import NOW, Opened
 
 
 @pytest.mark.parametrize(

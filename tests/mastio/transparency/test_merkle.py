@@ -13,7 +13,7 @@ import pytest
 
 from mastio.transparency import merkle
 from mastio.transparency.merkle import EMPTY_ROOT, WIDTH, Node, ProofError, Tree
-from vectors import vectors
+from support.vectors import vectors
 
 SIZES = [*range(1, 18), 31, 32, 33, 255, 256, 257, 511, 512, 513, 600, 65_535, 65_536, 65_537, 66_000]
 

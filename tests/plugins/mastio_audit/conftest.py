@@ -7,7 +7,6 @@ import contextlib
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -26,6 +25,7 @@ from mastio_audit.chain import Head
 from mastio_audit.postgres import PostgresReader, PostgresStore, dsn
 from mastio_audit.sqlite import SqliteReader, SqliteStore
 from mastio_audit.store import AuditStore, Batch, Build, LogReader, OpenIntent
+from support.ports import take_port
 
 BINARIES = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name))
 
@@ -108,9 +108,7 @@ def make_cluster() -> Iterator[Callable[[], Cluster]]:
             shutil.chown(folder, "postgres", "postgres")
         initdb = [str(BINARIES[-1] / "initdb"), "-D", str(folder / "data"), "-A", "trust", "-U", "mastio", "-N"]
         subprocess.run(initdb, check=True, stdout=subprocess.DEVNULL, cwd=folder, **as_server_user())
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            cluster = Cluster(folder, BINARIES[-1], free.getsockname()[1])
+        cluster = Cluster(folder, BINARIES[-1], take_port())
         clusters.append(cluster)
         return cluster
 
@@ -139,7 +137,7 @@ async def execute(url: str, statement: str, *parameters: object) -> list[Any]:
 
 @dataclass
 class Place:
-    """Where one log is. `address` is what the writer process in `writer.py` takes."""
+    """Where one log is. `address` is what the writer process in `support/audit/log_writer.py` takes."""
 
     kind: str
     data: Path

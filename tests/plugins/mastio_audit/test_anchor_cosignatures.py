@@ -18,7 +18,7 @@ from mastio_audit.anchors.cosignatures import (
     judge,
 )
 from mastio_audit.anchors.place import AnchorError
-from witness import WitnessServer
+from support.witness_server import WitnessServer
 
 SIZE = "text/x.tlog.size"
 EXAMPLE = """\

@@ -15,7 +15,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID
 from mastio_audit.anchors import der
 from mastio_audit.anchors.der import DerError
 from mastio_audit.anchors.timestamps import TimestampError, verify_chain, verify_reply, write_request
-from tsa import OPENSSL, STAMPING, Tsa, issue, make_key
+from support.timestamp_authority import OPENSSL, STAMPING, Tsa, issue, make_key
 
 pytestmark = pytest.mark.skipif(OPENSSL is None, reason="openssl is not installed")
 CONTENT, NONCE = b"test.example/audit\n7\n", 0x7FEDCBA987654321

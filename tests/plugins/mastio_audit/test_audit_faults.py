@@ -30,7 +30,7 @@ from mastio_audit.verify import verify_log
 if TYPE_CHECKING:
     from tests.plugins.mastio_audit.conftest import Cluster, Place
 
-WRITER = Path(__file__).with_name("writer.py")
+WRITER = Path(__file__).parents[2] / "support" / "audit" / "log_writer.py"
 RESUMES = 10  # seconds after the end of a fault
 REFUSES = 5  # seconds
 

@@ -9,7 +9,7 @@ import pytest
 from mastio.exchange import Phase
 from mastio_audit import chain
 from mastio_audit.chain import Draft, Head, Row
-from tests.plugins.mastio_audit.memory import Fault, MemoryStore, in_service, make, opened, refused
+from support.audit.memory_store import Fault, MemoryStore, in_service, make, opened, refused
 
 
 def forged(drafts: list[Draft]) -> tuple[list[Row], Head]:

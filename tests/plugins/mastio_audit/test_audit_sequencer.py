@@ -9,7 +9,7 @@ import pytest
 from mastio.exchange import Entry
 from mastio_audit import chain
 from mastio_audit.chain import ChainError
-from tests.plugins.mastio_audit.memory import MemoryStore, make, opened, refused
+from support.audit.memory_store import MemoryStore, make, opened, refused
 
 
 class TestOrder:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tests.plugins.mastio_audit.conftest import Cluster, Place
 
 MakeBatch = Callable[..., Build]
-WRITER = Path(__file__).with_name("writer.py")
+WRITER = Path(__file__).parents[2] / "support" / "audit" / "log_writer.py"
 
 
 async def verified(reader: LogReader) -> int:

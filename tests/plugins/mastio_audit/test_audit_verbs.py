@@ -11,7 +11,7 @@ import pytest
 from mastio.errors import BadRequest
 from mastio.transparency import merkle, notes
 from mastio.transparency.merkle import leaf_hash
-from tests.plugins.mastio_audit.places import (
+from support.audit.verification import (
     FIRST,
     STRANGER,
     Served,
@@ -24,6 +24,7 @@ from tests.plugins.mastio_audit.places import (
     rewrite,
     rows_of,
 )
+from support.tier import positions
 
 if TYPE_CHECKING:
     from tests.plugins.mastio_audit.conftest import Place
@@ -102,7 +103,7 @@ class TestProve:
         _, proof = run("prove", *where, "3")
         (tmp_path / "entry").write_bytes(log[3])
         words = ["prove", "--verify", str(tmp_path / "proof"), "--vkey", str(FIRST.verifier)]
-        for at in range(len(proof)):
+        for at in positions(len(proof), 3):
             (tmp_path / "proof").write_bytes(proof[:at] + bytes([proof[at] ^ 1]) + proof[at + 1 :])
             assert run(*words, "--entry", str(tmp_path / "entry"))[0] == 3, at
 

@@ -23,13 +23,14 @@ from mastio_audit import chain
 from mastio_audit.chain import Head, Row
 from mastio_audit.store import Batch, Build, Extent
 from mastio_audit.verify import PAGE, verify_log
+from support.tier import positions
 
 if TYPE_CHECKING:
     from tests.plugins.mastio_audit.conftest import Place
 
 MakeBatch = Callable[..., Build]
 Verify = Callable[..., tuple[int, dict[str, Any]]]
-WRITER = Path(__file__).with_name("writer.py")
+WRITER = Path(__file__).parents[2] / "support" / "audit" / "log_writer.py"
 STEPS: list[tuple[Phase, str]] = [("event", "start"), ("intent", "a"), ("intent", "b"), ("outcome", "a")]
 STEPS += [("outcome", "b"), ("intent", "c")]
 
@@ -138,8 +139,7 @@ EMPTY = {
 class TestTampering:
     def test_every_flipped_byte_of_an_entry(self, filled: Place, verify: Verify) -> None:
         original = filled.entry(2)
-        step = 1 if filled.kind == "sqlite" else 29
-        for at in range(0, len(original), step):
+        for at in positions(len(original), 5 if filled.kind == "sqlite" else 29):
             filled.put(2, original[:at] + bytes([original[at] ^ 1]) + original[at + 1 :])
             status, report = verify(filled)
             assert (status, report["first_bad"], report["size"]) == (3, 2, 2), at
@@ -234,13 +234,13 @@ class TestDamage:
         path = place.data / "db" / "audit.sqlite"
         original, sound = path.read_bytes(), verify(place)
         found = 0
-        for at in range(0, len(original), 7):
+        for at in positions(len(original), 53):
             path.write_bytes(original[:at] + bytes([original[at] ^ 0x10]) + original[at + 1 :])
             status, report = verify(place)
             assert status in (0, 2, 3), at
             assert status != 0 or (status, report) == sound, at
             found += status == 3
-        assert found > 100
+        assert found > 10
         for length in (0, 100, 4096, len(original) - 4096, len(original) - 1):
             path.write_bytes(original[:length])
             assert verify(place)[0] in (2, 3)

@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from mastio_audit.chain import ChainError, encode
-from vectors import vectors
+from support.vectors import vectors
 
 INSIDE = ("arrays", "unicode")
 OUTSIDE = {

@@ -20,7 +20,7 @@ from mastio_audit.chain import ChainError, Head
 from mastio_audit.keys import LogKeys, read_succession, successions
 from mastio_audit.published import History, Publisher, sign_head
 from mastio_audit.store import StoreError
-from tests.plugins.mastio_audit.memory import MemoryStore, make
+from support.audit.memory_store import MemoryStore, make
 
 NOW = 1_700_000_000.0
 WEEK = 7 * 86_400.0

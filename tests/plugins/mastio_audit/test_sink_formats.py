@@ -14,7 +14,7 @@ from mastio_audit.chain import Head
 from mastio_audit.sinks import cef, ocsf, rfc5424
 from mastio_audit.sinks.rfc5424 import Origin
 from mastio_audit.sinks.view import UNREADABLE, View, view
-from receivers import read_message, split_frames
+from support.syslog_receivers import read_message, split_frames
 
 ORIGIN = Origin("mastio.example", "0123456789abcdef")
 NASTY = [

@@ -17,7 +17,7 @@ from mastio_audit.chain import Row
 from mastio_audit.sinks import ANYWHERE
 from mastio_audit.sinks.network import Connect, SyslogSink
 from mastio_audit.sinks.sink import SinkError
-from receivers import TcpReceiver
+from support.syslog_receivers import TcpReceiver
 
 ROWS: list[Row] = [(index, b"%d" % index * 300) for index in range(500)]
 

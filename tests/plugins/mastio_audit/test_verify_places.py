@@ -11,18 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mastio.exchange import Entry
 from mastio.transparency import notes
 from mastio.transparency.merkle import Tree, leaf_hash
 from mastio_audit import chain
-from mastio_audit.keys import write_succession
 from mastio_audit.recompute import Recomputation
 from mastio_audit.store import join
 from mastio_audit.trust import Keyring
 from mastio_audit.verify_export import verify_export
-from tests.plugins.mastio_audit.places import (
+from support.audit.verification import (
     FIRST,
-    SECOND,
     STRANGER,
     append,
     checkpoint_of,
@@ -34,53 +31,11 @@ from tests.plugins.mastio_audit.places import (
     rows_of,
     verify_url,
 )
+from support.audit.verified_log import PLACES, Log
+from support.tier import positions
 
 if TYPE_CHECKING:
     from tests.plugins.mastio_audit.conftest import Place
-
-Status = tuple[int, int | None]
-PLACES = ("data", "export", "url")
-
-
-class Log:
-    """One log in SQLite, its kept checkpoint, and its verification as each place shows it."""
-
-    def __init__(self, place: Place, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        self.place = place
-        self.data = place.data
-        self._export = tmp_path / "export.ndjson"
-        self._old = tmp_path / "old"
-        self._capsys = capsys
-
-    @property
-    def kept(self) -> bytes:
-        return (self.data / "log" / "checkpoint").read_bytes()
-
-    def run(self, *words: str) -> tuple[int, dict[str, Any]]:
-        status = command("verify", *words, "--json")
-        return status, json.loads(self._capsys.readouterr().out)
-
-    def report(self, where: str, *old: bytes, vkeys: tuple[Any, ...] = ()) -> tuple[int, dict[str, Any]]:
-        """Verify what is there now; `old` are checkpoints that the auditor holds."""
-        words = [word for one in vkeys for word in ("--vkey", str(one.verifier))]
-        for number, content in enumerate(old):
-            self._old.with_suffix(f".{number}").write_bytes(content)
-            words += ["--checkpoint", str(self._old.with_suffix(f".{number}"))]
-        if where == "data":
-            return self.run("--data", str(self.data), *words)
-        if where == "export":
-            self._export.write_bytes(export_of(rows_of(self.place), self.kept))
-            return self.run("--export", str(self._export), *words)
-        return verify_url(self.data, vkeys=vkeys, old=old)
-
-    def verify(self, where: str, *old: bytes, vkeys: tuple[Any, ...] = ()) -> Status:
-        status, report = self.report(where, *old, vkeys=vkeys)
-        assert (status == 3) == (report["problem"] is not None), report
-        return status, report["first_bad"]
-
-    def export(self, content: bytes, *words: str) -> tuple[int, dict[str, Any]]:
-        self._export.write_bytes(content)
-        return self.run("--export", str(self._export), *words)
 
 
 @pytest.fixture
@@ -157,7 +112,7 @@ class TestEntries:
     @pytest.mark.parametrize("where", PLACES)
     def test_every_flipped_byte(self, small: Log, where: str) -> None:
         original = small.place.entry(3)
-        for at in range(0, len(original), 1 if where == "export" else 5):
+        for at in positions(len(original), 7 if where == "export" else 23):
             small.place.put(3, flip(original, at))
             assert small.verify(where) == (3, 3), at
 
@@ -264,7 +219,7 @@ class TestTree:
         starts = [0]
         for row in rows_of(small.place):
             starts.append(starts[-1] + 2 + len(row))
-        for at in range(0, starts[-2], 3):  # the last entry: see test_the_last_entry
+        for at in positions(starts[-2], 13):  # the last entry: see test_the_last_entry
             change = lambda asked, content, at=at: flip(content, at) if "entries" in asked else content  # noqa: E731
             status, report = verify_url(small.data, change=change)
             assert (status, report["first_bad"]) == (3, max(i for i in range(6) if starts[i] <= at)), at
@@ -298,7 +253,7 @@ class TestCheckpoint:
     def test_every_flipped_byte_of_the_file(self, small: Log) -> None:
         file = small.data / "log" / "checkpoint"
         original = file.read_bytes()
-        for at in range(len(original)):
+        for at in positions(len(original), 3):
             file.write_bytes(flip(original, at))
             assert small.verify("data") == (3, None), at
         file.write_bytes(original)
@@ -308,7 +263,7 @@ class TestCheckpoint:
     def test_every_flipped_byte_of_the_key(self, small: Log, pinned: tuple[Any, ...]) -> None:
         file = small.data / "log" / "vkey"
         original = file.read_bytes()
-        for at in range(len(original)):
+        for at in positions(len(original), 3):
             file.write_bytes(flip(original, at))
             assert small.verify("data", vkeys=pinned) == (3, None), at
 
@@ -317,7 +272,7 @@ class TestCheckpoint:
     def test_every_flipped_byte_of_what_is_served(self, small: Log, path: str, pinned: tuple[Any, ...]) -> None:
         _, sound = verify_url(small.data)
         length = len(checkpoint_of(rows_of(small.place))) if path == "checkpoint" else len(str(FIRST.verifier)) + 1
-        for at in range(length):
+        for at in positions(length, 3):
             change = lambda asked, content, at=at: flip(content, at) if asked == path else content  # noqa: E731
             status, report = verify_url(small.data, change=change, vkeys=pinned)
             assert status == 3 and report["problem"], at
@@ -396,51 +351,6 @@ def test_rewritten_in_any_database(place: Place, capsys: pytest.CaptureFixture[s
     capsys.readouterr()
     assert command(*words) == 3
     assert json.loads(capsys.readouterr().out)["first_bad"] == (100 if place.kind == "sqlite" else 0)
-
-
-class TestRotation:
-    """The first key is pinned; the second signs alone."""
-
-    @pytest.fixture
-    def rotated(self, sqlite_place: Place, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Log:
-        request = {"vkey": str(SECOND.verifier), "note": write_succession(FIRST, SECOND.verifier)}
-        named = Entry(id="y", phase="event", kind="audit.key", request=request)
-        append(sqlite_place, [*(event(number) for number in range(4)), named, *(event(9) for _ in range(4))])
-        keep(sqlite_place.data, checkpoint_of(rows_of(sqlite_place), SECOND), FIRST, SECOND)
-        return Log(sqlite_place, tmp_path, capsys)
-
-    def verify(self, log: Log, where: str, *vkeys: Any) -> tuple[int, dict[str, Any]]:
-        words = [word for one in vkeys for word in ("--vkey", str(one.verifier))]
-        if where == "export":
-            return log.export(export_of(rows_of(log.place), log.kept, SECOND), *words)
-        return verify_url(log.data, SECOND, vkeys=vkeys) if where == "url" else log.report("data", vkeys=vkeys)
-
-    @pytest.mark.parametrize("where", PLACES)
-    def test_who_trusts_the_first_learns_the_second_from_the_log(self, rotated: Log, where: str) -> None:
-        status, report = self.verify(rotated, where, FIRST)
-        assert (status, report["keys"]) == (0, [str(FIRST.verifier), str(SECOND.verifier)])
-        status, report = self.verify(rotated, where, STRANGER)
-        assert (status, report["first_bad"]) == (3, None)
-
-    @pytest.mark.parametrize("where", PLACES)
-    @pytest.mark.parametrize("by", ["nobody", "a stranger", "itself"])
-    def test_and_only_from_a_note_that_a_trusted_key_signed(self, rotated: Log, where: str, by: str) -> None:
-        document = json.loads(rotated.place.entry(4))
-        signer = {"a stranger": STRANGER, "itself": SECOND}.get(by)
-        note = "x" if signer is None else write_succession(signer, SECOND.verifier)
-        document["request"] = {"vkey": str(SECOND.verifier), "note": note}
-        rotated.place.put(4, chain.encode(document))
-        rewrite(rotated.place, 5, "test")
-        keep(rotated.data, checkpoint_of(rows_of(rotated.place), SECOND), FIRST, SECOND)
-        status, report = self.verify(rotated, where, FIRST)
-        assert (status, report["first_bad"], report["keys"]) == (3, None, [str(FIRST.verifier)])
-        assert self.verify(rotated, where)[0] == 0, "who pinned nothing believes what the place says"
-
-    def test_a_database_alone_tells_its_keys(self, rotated: Log) -> None:
-        keep(rotated.data, rotated.kept, FIRST)
-        (rotated.data / "log" / "vkey").unlink()
-        assert rotated.report("data")[1]["keys"] == [str(SECOND.verifier)]
-        assert rotated.verify("data") == (0, None)
 
 
 class TestExport:

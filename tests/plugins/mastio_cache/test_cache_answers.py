@@ -9,13 +9,13 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from cache_bench import AGENT, USAGE, Bench, ask, header, plain, read, streamed
 
 from mastio.errors import DispatchError
 from mastio.exchange import Bound, Recorded, Reply, Window
 from mastio.store.base import PolicyRow, ProviderRow
 from mastio_cache.answering import encode_usd
 from mastio_cache.kept import Kept
+from support.cache_bench import AGENT, USAGE, Bench, ask, header, plain, read, streamed
 
 PIECES = [b"data: 1\n\n", b"data: 2\n\ndata: 3\n\n", b"data: [DONE]\n\n"]
 

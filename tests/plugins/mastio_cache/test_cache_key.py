@@ -11,7 +11,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from cache_bench import AGENT, ROUTE, Bench, header, record
 
 from mastio.errors import BadRequest
 from mastio.exchange import Principal, Question, RequestHead
@@ -22,6 +21,7 @@ from mastio_llm.calls import Calls, Resilience
 from mastio_llm.passing import request_headers
 from mastio_llm.prices import Prices, PriceTable
 from mastio_llm.registry import Registry
+from support.cache_bench import AGENT, ROUTE, Bench, header, record
 
 BODY: dict[str, Any] = {
     "model": "stub/gpt-4o",

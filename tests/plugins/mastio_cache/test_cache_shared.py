@@ -11,11 +11,11 @@ from typing import Any
 
 import asyncpg
 import pytest
-from cache_bench import BODY, Bench
 
 from mastio_cache.kept import Kept, KeptError
 from mastio_cache.shared import Table, dsn, open_table, seal, unseal
-from postgresql import Server, create_database, run_server
+from support.cache_bench import BODY, Bench
+from support.postgresql import Server, create_database, run_server
 
 SECRET = b"s" * 32
 KEPT = Kept(((b"content-type", b"application/json"),), (b'{"secret":"text"}',), False, {"input_tokens": 3}, 1000.0)

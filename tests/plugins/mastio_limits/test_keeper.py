@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 import time
-from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from limits_world import NOON, Count, Seen, budget, open_worker
-
 from mastio.errors import Denied, Unavailable
 from mastio.store.base import BudgetRow
+from support.shared_limits import NOON, Count, Seen, budget, open_worker
 
 DAY = 86_400
 

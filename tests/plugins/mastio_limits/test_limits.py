@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
-
-from limits_world import ALICE, CHAT, NOON, Count, budget, open_worker
 
 from mastio.budgets import Window
 from mastio.errors import Denied
@@ -23,6 +17,7 @@ from mastio.store.base import BudgetRow
 from mastio_limits.limits import Limits
 from mastio_limits.matching import Matching
 from mastio_limits.refusal import Shortage, refuse_budget, write_amount
+from support.shared_limits import ALICE, CHAT, NOON, Count, budget, open_worker
 
 
 def at_most(bound: Bound) -> Callable[[bytes], Bound]:

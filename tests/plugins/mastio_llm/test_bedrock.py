@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from frames import chunk, frame
 from mastio.exchange import OPEN, RequestHead, Route
 from mastio_llm.dialects import bedrock
 from mastio_llm.dialects.bedrock import FrameError, Frames
+from support.aws_frames import chunk, frame
 
 ROUTE = Route("/v1/messages", ("POST",), OPEN, "llm.chat", "")
 EVENTS: list[dict[str, Any]] = [

@@ -14,7 +14,7 @@ from typing import Any
 import cedarpy
 
 from mastio_policy.rules import Policy, PolicySet, Question
-from vectors import vectors
+from support.vectors import vectors
 
 
 def read_cases() -> Iterator[tuple[str, Mapping[str, Any], Any, str]]:

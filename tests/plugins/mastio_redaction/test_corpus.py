@@ -6,11 +6,12 @@ from importlib.machinery import SourceFileLoader
 from pathlib import Path
 
 import pytest
-from redaction_corpus import SEED, Count, Labelled, corpus, measure, table
-from redaction_values import LANGUAGES, VALUES
 
 from mastio_redaction.catalogue import BY_NAME, CATALOGUE
 from mastio_redaction.engine import Engine
+from support.redaction.corpus import SEED, Count, Labelled, corpus, measure, table
+from support.redaction.people import LANGUAGES
+from support.redaction.values import VALUES
 
 ROOT = Path(__file__).parents[3]
 ENGINE = Engine(CATALOGUE)

@@ -7,11 +7,12 @@ import urllib.parse
 from random import Random
 
 import pytest
-from redaction_values import VALUES, WORDS
 
 from mastio_redaction.catalogue import CATALOGUE
 from mastio_redaction.custom import Custom, CustomError, Dictionary
 from mastio_redaction.engine import Engine, Span
+from support.redaction.values import VALUES
+from support.redaction.words import WORDS
 
 ENGINE = Engine(CATALOGUE)
 CARD = "4111 1111 1111 1111"

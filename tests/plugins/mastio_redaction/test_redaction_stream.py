@@ -6,12 +6,14 @@ import urllib.parse
 from random import Random
 
 import pytest
-from redaction_values import LANGUAGES, VALUES, WORDS, address, person
 
 from mastio_redaction.catalogue import CATALOGUE
 from mastio_redaction.custom import Custom, Dictionary
 from mastio_redaction.engine import Engine
 from mastio_redaction.stream import MAX_BLOCK, MAX_TOKEN, UNREADABLE, Settled, Stream
+from support.redaction.people import LANGUAGES, address, person
+from support.redaction.values import VALUES
+from support.redaction.words import WORDS
 
 ENGINE = Engine(CATALOGUE)
 Found = list[tuple[int, int, str]]

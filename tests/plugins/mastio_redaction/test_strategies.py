@@ -5,7 +5,6 @@ import string
 from random import Random
 
 import pytest
-from redaction_values import VALUES, WORDS
 
 from mastio_redaction.catalogue import CATALOGUE
 from mastio_redaction.checks import find_iban, has_luhn
@@ -21,6 +20,8 @@ from mastio_redaction.strategies import (
     replace,
     truncate,
 )
+from support.redaction.values import VALUES
+from support.redaction.words import WORDS
 
 KEYS = Keys(bytes(range(32)))
 OTHER = Keys(bytes(range(1, 33)))

@@ -3,10 +3,11 @@
 from random import Random
 
 import pytest
-from redaction_values import VALUES, WORDS
 
 from mastio_redaction.catalogue import BY_NAME, CATALOGUE
 from mastio_redaction.engine import Engine, Span
+from support.redaction.values import VALUES
+from support.redaction.words import WORDS
 
 ENGINE = Engine(CATALOGUE)
 

@@ -3,12 +3,14 @@
 from random import Random
 
 import pytest
-from redaction_values import LANGUAGES, VALUES, WORDS, person
 
 from mastio_redaction.catalogue import CATALOGUE
 from mastio_redaction.engine import Engine
 from mastio_redaction.strategies import RESTORABLE, STRATEGIES, Keys, Strategy
 from mastio_redaction.vault import Restorer, Vault
+from support.redaction.people import LANGUAGES, person
+from support.redaction.values import VALUES
+from support.redaction.words import WORDS
 
 ENGINE = Engine(CATALOGUE)
 KEYS = Keys(bytes(range(32)))

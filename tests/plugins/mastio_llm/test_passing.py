@@ -1,0 +1,56 @@
+"""Which headers of a call go to the provider, and which of its reply's headers come back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mastio.exchange import RequestHead, Route
+from mastio.store.base import ProviderRow
+from mastio_llm.passing import MOST, reply_headers, request_headers
+from mastio_llm.ways import Choice
+
+CHAT = Route("/v1/chat/completions", ("POST",), frozenset({"agent"}), "llm.chat", "")
+CHOICE = Choice(ProviderRow("stub", "openai", "https://stub.test/v1"), "gpt-4o", False)
+SECRET = b"sk-the-appliances-own"
+
+
+class Upstream:
+    status = 200
+
+    def __init__(self, *headers: tuple[bytes, bytes]) -> None:
+        self.headers = list(headers)
+
+
+def send(*headers: tuple[bytes, bytes]) -> dict[str, str]:
+    head = RequestHead("id-1", "POST", CHAT.path, b"", {}, list(headers), CHAT, None, "127.0.0.1")
+    return dict(request_headers(head, CHOICE))
+
+
+def receive(*headers: tuple[bytes, bytes]) -> dict[bytes, bytes]:
+    upstream: Any = Upstream(*headers)
+    return dict(reply_headers(upstream, CHOICE, (SECRET,)))
+
+
+@pytest.mark.parametrize(
+    "name", [b"authorization", b"x-api-key", b"dpop", b"cookie", b"x-forwarded-for", b"x-edge-certificate", b"host"]
+)
+def test_no_header_of_the_caller_proves_anything_to_the_provider(name: bytes) -> None:
+    assert name.decode() not in send((name, b"secret"))
+
+
+def test_the_providers_own_headers_and_some_others_go_up() -> None:
+    sent = send((b"openai-beta", b"x"), (b"user-agent", b"sdk"), (b"x-request-id", b"mine"))
+    assert (sent["openai-beta"], sent["user-agent"], sent["x-request-id"]) == ("x", "sdk", "id-1")
+
+
+def test_no_header_of_the_reply_repeats_the_key() -> None:
+    got = receive((b"openai-organization", b"org"), (b"request-id", b"r-" + SECRET), (b"set-cookie", b"a=b"))
+    assert got[b"openai-organization"] == b"org"
+    assert b"request-id" not in got and b"set-cookie" not in got
+
+
+def test_the_headers_of_a_reply_are_bounded() -> None:
+    got = receive((b"openai-first", b"x" * (MOST - 12)), (b"openai-second", b"x"))
+    assert b"openai-first" in got and b"openai-second" not in got

@@ -1,0 +1,68 @@
+"""What the inspector does with a message and its reply: redacts, refuses, puts back, and only notes what it may not."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+
+from mastio.exchange import Action, Principal
+from mastio.inspection import Block, Pass, Passage, Redact, Verdict
+from mastio.store.base import RedactionRow, TypeRule
+from mastio_redaction.catalogue import CATALOGUE
+from mastio_redaction.engine import Engine
+from mastio_redaction.inspector import Finder, Inspector
+from mastio_redaction.rulings import Rulings
+from mastio_redaction.strategies import Keys
+
+ENGINE = Engine(CATALOGUE)
+CARD = "4012888888881881"
+ALICE = Principal("alice", frozenset({"agent"}))
+CHAT = Action("llm.chat", "Model", "openai/gpt-4o")
+
+
+def open_inspector(*policies: RedactionRow) -> Inspector:
+    inspector = Inspector(Finder(ENGINE, None), Keys(b"k" * 32))
+    inspector.rulings = Rulings(policies)
+    return inspector
+
+
+def policy(action: str, **more: object) -> RedactionRow:
+    return RedactionRow("p", {"*": TypeRule(action)}, **more)  # type: ignore[arg-type]
+
+
+def inspect(inspector: Inspector, text: str) -> Verdict:
+    return asyncio.run(inspector.inspect(ALICE, CHAT, [Passage(text, "user")]))
+
+
+def labels(verdict: Verdict) -> Iterable[str]:
+    return [finding.label for finding in verdict.findings]
+
+
+def test_a_value_is_redacted_and_put_back() -> None:
+    verdict = inspect(open_inspector(policy("redact")), f"Pay with {CARD}.")
+    assert isinstance(verdict, Redact) and CARD not in verdict.texts[0] and verdict.watch is not None
+    reply = asyncio.run(verdict.watch.look([Passage(verdict.texts[0], "assistant")]))
+    assert isinstance(reply, Redact) and reply.texts[0] == f"Pay with {CARD}."
+
+
+def test_a_value_of_the_model_is_redacted() -> None:
+    verdict = inspect(open_inspector(policy("redact")), "Name a card.")
+    assert verdict.watch is not None  # type: ignore[union-attr]
+    reply = asyncio.run(verdict.watch.look([Passage(f"Take {CARD}.", "assistant")]))  # type: ignore[union-attr]
+    assert isinstance(reply, Redact) and CARD not in reply.texts[0]
+
+
+def test_a_value_is_refused() -> None:
+    inspector = open_inspector(policy("block"))
+    verdict = inspect(inspector, f"Pay with {CARD}.")
+    assert isinstance(verdict, Block) and CARD not in verdict.message
+    assert isinstance(inspect(inspector, "Pay with cash."), Pass)
+
+
+def test_what_is_only_observed_goes_on() -> None:
+    verdict = inspect(open_inspector(policy("block", mode="observe")), f"Pay with {CARD}.")
+    assert isinstance(verdict, Pass) and "observed.block" in labels(verdict)
+
+
+def test_a_value_that_is_named_goes_on() -> None:
+    assert isinstance(inspect(open_inspector(policy("block", never=(CARD,))), f"Pay with {CARD}."), Pass)

@@ -1,0 +1,23 @@
+"""What a test sees of a store: how many rows a table has, and the code of a refusal."""
+
+from __future__ import annotations
+
+import pytest
+from sqlalchemy import Connection, select
+
+from mastio.errors import MastioError
+from mastio.store import tables
+from support.stores import Opened
+
+
+async def count(opened: Opened, table: str) -> int:
+    def rows(connection: Connection) -> int:
+        return len(connection.execute(select(tables.metadata.tables[table])).all())
+
+    return await opened.database.read(rows)
+
+
+async def code_of(call: object) -> str:
+    with pytest.raises(MastioError) as caught:
+        await call  # type: ignore[misc]
+    return caught.value.code
