@@ -139,7 +139,7 @@ class Told:
     logged: int
 
     def outcomes(self, target: str) -> list[dict[str, Any]]:
-        entries = self.appliance.entries()[self.logged :]
+        entries = self.appliance.entries(since=self.logged)
         return [entry for entry in entries if entry["phase"] == "outcome" and entry["target"] == target]
 
     def error(self, case: str) -> dict[str, Any]:
@@ -181,7 +181,7 @@ def told(
 ) -> Told:
     kind: str = request.param
     provider: Provider = providers[kind]
-    logged = len(appliance.entries())
+    logged = appliance.next_index()
     provider.asked.clear()
     lines = {line["case"]: line for line in run_lines(SCRIPTS[kind], agent, way)}
     return Told(kind, lines, {asked.model: asked for asked in provider.asked}, appliance, logged)

@@ -105,7 +105,7 @@ def test_token_keys_overlap(appliance: Appliance) -> None:
     with working(appliance, identity):
         (made,) = keys(appliance, "rotate", "token")
         assert made["state"] == "next"
-        time.sleep(LOOK)
+        appliance.settle()
         with appliance.client() as client:
             published = {key["kid"] for key in client.get("/.well-known/jwks.json").json()["keys"]}
         assert published == {kid_of(old), made["id"]}
@@ -120,7 +120,7 @@ def test_a_token_key_that_others_know_is_refused_at_once(appliance: Appliance) -
     old = token_of(appliance, identity)
     assert works(appliance, identity, old) == 200
     keys(appliance, "rotate", "token", "--immediately", "--reason", "it was in a backup that is lost")
-    time.sleep(LOOK)
+    appliance.settle()
     assert works(appliance, identity, old) == 401
     with appliance.agent(identity) as client:
         assert client.get(SELF).status_code == 200

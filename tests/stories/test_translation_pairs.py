@@ -96,7 +96,7 @@ class Slow(list[bytes]):
     def __iter__(self) -> Iterator[bytes]:
         for piece in super().__iter__():
             yield piece
-            time.sleep(0.05)
+            time.sleep(0.12)
 
 
 def sse(*said: Any) -> Script:

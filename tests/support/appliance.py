@@ -6,6 +6,7 @@ contract names.
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
 import re
@@ -30,7 +31,11 @@ from mastio.client.enroll import Wish, enroll
 from support.ports import take_port
 
 NGINX = shutil.which("nginx", path=os.environ.get("PATH", "") + ":/usr/sbin")
-START_SECONDS = 30.0
+START_SECONDS = 60.0
+UNVERIFIED = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+"""For the probe of readiness alone, which begins before the appliance has certificates."""
+UNVERIFIED.check_hostname = False
+UNVERIFIED.verify_mode = ssl.CERT_NONE
 
 
 def wait_until(condition: Any, seconds: float, what: str) -> None:
@@ -39,7 +44,7 @@ def wait_until(condition: Any, seconds: float, what: str) -> None:
     while not condition():
         if time.monotonic() > deadline:
             raise AssertionError(f"within {seconds} s not: {what}")
-        time.sleep(0.02)
+        time.sleep(0.03)
 
 
 class Stub:
@@ -101,32 +106,57 @@ class Appliance:
         self._process: subprocess.Popen[bytes] | None = None
         self._mark = 0
 
-    def start(self, seconds: float = START_SECONDS) -> None:
+    def start(self) -> None:
+        self._launch()
+        self.wait_ready()
+
+    def start_refused(self, reason: str) -> str:
+        """Start what must not become ready, until the log has `reason`. Returns what the log has of this start."""
+        before = len(self.log()) if (self.data / "out.log").exists() else 0
+        self._launch()
+        wait_until(lambda: reason in self.log()[before:] or self._has_ended(), START_SECONDS, f"it says {reason!r}")
+        assert not self.is_ready()
+        said = self.log()[before:]
+        assert reason in said, said
+        return said
+
+    def _launch(self) -> None:
         assert NGINX is not None
         command = [sys.executable, "-m", "mastio", "serve", "--data", str(self.data), "--edge", NGINX]
         environment = {name: value for name, value in os.environ.items() if name not in VENDOR_KEYS}
         with (self.data / "out.log").open("ab") as log:
             self._process = subprocess.Popen(command, stdout=log, stderr=log, env=environment | self.environment)
-        self.wait_ready(seconds)
 
-    def wait_ready(self, seconds: float = START_SECONDS) -> None:
+    def _has_ended(self) -> bool:
+        return self._process is not None and self._process.poll() is not None
+
+    def wait_ready(self) -> None:
         try:
-            wait_until(self.is_ready, seconds, "the appliance is ready")
+            wait_until(lambda: self._has_ended() or self.is_ready(), START_SECONDS, "the appliance is ready")
+            assert not self._has_ended(), "the appliance has ended"
         except AssertionError as error:
             raise AssertionError(f"{error}\n{self.log()[-4000:]}") from None
 
     def is_ready(self) -> bool:
         """Through the edge, and every worker for itself: the edge asks whichever is there."""
+        return self._is_edge_ready() and (self.workers == 1 or all(map(self._is_worker_ready, range(self.workers))))
+
+    def _is_edge_ready(self) -> bool:
+        probe = http.client.HTTPSConnection("127.0.0.1", self.port, timeout=5, context=UNVERIFIED)
         try:
-            if httpx.get(f"{self.base_url}/readyz", verify=self.tls(), timeout=5, trust_env=False).status_code != 200:
-                return False
-            return self.workers == 1 or all(map(self._is_worker_ready, range(self.workers)))
-        except (httpx.HTTPError, OSError):
+            probe.request("GET", "/readyz", headers={"Host": f"localhost:{self.port}"})
+            return probe.getresponse().status == 200
+        except (http.client.HTTPException, OSError):
             return False
+        finally:
+            probe.close()
 
     def _is_worker_ready(self, slot: int) -> bool:
-        with self.worker(slot) as client:
-            return client.get("/readyz").status_code == 200
+        try:
+            with self.worker(slot) as client:
+                return client.get("/readyz").status_code == 200
+        except (httpx.HTTPError, OSError):
+            return False
 
     def worker(self, slot: int) -> httpx.Client:
         """A client of one worker's own socket, which says what the edge says of a stranger."""
@@ -220,13 +250,19 @@ class Appliance:
 
     # --- what it wrote ---------------------------------------------------------------------------------------------
 
+    def next_index(self) -> int:
+        """The index that the next entry of the log will have."""
+        index: int = self._select("SELECT coalesce(max(seq), -1) + 1 FROM entries WHERE seq >= ?", 0)[0][0]
+        return index
+
     def mark(self) -> None:
         """From now on `entries` begins here: an appliance that tests share has the entries of all of them."""
-        self._mark = self._select("SELECT coalesce(max(seq), -1) + 1 FROM entries WHERE seq >= ?", 0)[0][0]
+        self._mark = self.next_index()
 
-    def entries(self) -> list[dict[str, Any]]:
-        """The audit log since the mark, or since its beginning, from the bytes."""
-        rows = self._select("SELECT entry FROM entries WHERE seq >= ? ORDER BY seq", self._mark)
+    def entries(self, since: int | None = None) -> list[dict[str, Any]]:
+        """The audit log from an index on, or since the mark, or since its beginning, from the bytes."""
+        first = self._mark if since is None else since
+        rows = self._select("SELECT entry FROM entries WHERE seq >= ? ORDER BY seq", first)
         return [json.loads(row[0]) for row in rows]
 
     def _select(self, sql: str, *parameters: Any) -> list[Any]:
@@ -237,7 +273,9 @@ class Appliance:
             connection.close()
 
     def entries_of(self, request_id: str) -> list[dict[str, Any]]:
-        return [entry for entry in self.entries() if entry["id"] == request_id]
+        """The entries of one exchange, wherever in the log they are."""
+        rows = self._select("SELECT entry FROM entries WHERE instr(entry, ?) ORDER BY seq", request_id.encode("ascii"))
+        return [entry for row in rows if (entry := json.loads(row[0]))["id"] == request_id]
 
     def verify(self) -> int:
         """Exit status of `mastio audit verify`."""

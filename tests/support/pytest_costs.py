@@ -95,7 +95,7 @@ class Ledger:
         self._outcomes: dict[str, str] = {}
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        node = report.nodeid.rpartition("@")[0] if "@" in report.nodeid.rpartition("]")[2] else report.nodeid
+        node = report.nodeid
         module = node.partition("::")[0]
         self._tests[module] += report.when == "call"
         self._wall[module][report.when] += report.duration

@@ -4,7 +4,8 @@ A pytest plugin. The rules:
 - A test is `pure` when neither its module nor the support modules that it imports use a process, a socket, a database
   or an appliance. The mark is derived from the imports, so it cannot be forgotten.
 - A module runs whole on one worker of pytest-xdist, so that what it opens is opened once. Modules that share an
-  expensive fixture of the session run on the same worker (`RESOURCES`).
+  expensive fixture of the session run on the same worker (`RESOURCES`). The scheduler is `--dist=loadscope` with these
+  groups as scopes; `--dist=loadgroup` of pytest-xdist 3.8 groups nothing under pytest 9.2.
 - Modules that cost the most run first, by `costs.json`, so that no worker ends long after the others. Modules that are
   not listed come before all others.
 """
@@ -15,8 +16,10 @@ import ast
 import functools
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
+from xdist.scheduler.loadscope import LoadScopeScheduling
 
 TESTS = Path(__file__).parent.parent
 COSTS = Path(__file__).with_name("costs.json")
@@ -60,33 +63,47 @@ def is_pure(file: Path) -> bool:
     return not any(name == effect or name.startswith(f"{effect}.") for name in names for effect in EFFECTS)
 
 
-def module_of(item: pytest.Item) -> str:
-    return item.nodeid.partition("::")[0]
+@functools.cache
+def group_of(module: str) -> str:
+    """What runs on one worker together with a module: the users of an expensive fixture, or the module alone."""
+    arguments: set[str] = set()
+    for node in ast.walk(ast.parse((TESTS.parent / module).read_text("utf-8"))):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            arguments.update(argument.arg for argument in node.args.args)
+    return next((group for fixture, group in RESOURCES.items() if fixture in arguments), module)
+
+
+def module_of(nodeid: str) -> str:
+    return nodeid.partition("::")[0]
+
+
+class GroupScheduling(LoadScopeScheduling):
+    """Gives each worker one group after the other, in the order of the collection."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return group_of(module_of(nodeid))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> GroupScheduling:
+    config.option.loadscopereorder = False
+    return GroupScheduling(config, log)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     costs: dict[str, float] = json.loads(COSTS.read_text("utf-8")) if COSTS.exists() else {}
-    groups: dict[str, str] = {}
-    for item in items:
-        names = set(getattr(item, "fixturenames", ()))
-        if is_pure(item.path) and not names & OUTSIDE:
-            item.add_marker(pytest.mark.pure)
-        for name in names & RESOURCES.keys():
-            groups.setdefault(module_of(item), RESOURCES[name])
     weights: dict[str, float] = {}
-    for module in {module_of(item) for item in items}:
-        group = groups.get(module, module)
+    for module in {module_of(item.nodeid) for item in items}:
+        group = group_of(module)
         weights[group] = weights.get(group, 0.0) + costs.get(module, float("inf"))
     for item in items:
-        group = groups.get(module_of(item), module_of(item))
-        own = item.get_closest_marker("xdist_group")
-        if own is None:
-            item.add_marker(pytest.mark.xdist_group(group))
+        if is_pure(item.path) and not set(getattr(item, "fixturenames", ())) & OUTSIDE:
+            item.add_marker(pytest.mark.pure)
 
     def place(item: pytest.Item) -> tuple[float, str, str]:
-        module = module_of(item)
-        group = groups.get(module, module)
+        module = module_of(item.nodeid)
+        group = group_of(module)
         return -weights[group], group, module
 
     items.sort(key=place)  # stable: the order within a module stays

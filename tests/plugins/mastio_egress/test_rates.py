@@ -1,4 +1,4 @@
-"""How many requests an agent may make to a connection in a minute."""
+"""A connection limits the requests of each agent in a minute."""
 
 from __future__ import annotations
 

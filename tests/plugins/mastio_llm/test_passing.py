@@ -1,4 +1,4 @@
-"""Which headers of a call go to the provider, and which of its reply's headers come back."""
+"""Headers of a call that go to the provider, and headers of its reply that come back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The plugin mtls alone: which client certificates are accepted, for how long, and by which authority."""
+"""The mtls plugin accepts the leaf of an agent while the leaf and its authority are in force."""
 
 from __future__ import annotations
 

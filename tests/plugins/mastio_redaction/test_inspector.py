@@ -1,4 +1,4 @@
-"""What the inspector does with a message and its reply: redacts, refuses, puts back, and only notes what it may not."""
+"""The inspector redacts, refuses and restores values in a message and its reply; observing policies change nothing."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from mastio.exchange import Action, Principal
 from mastio.inspection import Block, Pass, Passage, Redact, Verdict
 from mastio.store.base import RedactionRow, TypeRule
 from mastio_redaction.catalogue import CATALOGUE
+from mastio_redaction.custom import Custom
 from mastio_redaction.engine import Engine
 from mastio_redaction.inspector import Finder, Inspector
 from mastio_redaction.rulings import Rulings
@@ -59,10 +60,16 @@ def test_a_value_is_refused() -> None:
     assert isinstance(inspect(inspector, "Pay with cash."), Pass)
 
 
-def test_what_is_only_observed_goes_on() -> None:
+def test_an_observing_policy_changes_nothing() -> None:
     verdict = inspect(open_inspector(policy("block", mode="observe")), f"Pay with {CARD}.")
     assert isinstance(verdict, Pass) and "observed.block" in labels(verdict)
 
 
-def test_a_value_that_is_named_goes_on() -> None:
+def test_an_excepted_value_passes() -> None:
     assert isinstance(inspect(open_inspector(policy("block", never=(CARD,))), f"Pay with {CARD}."), Pass)
+
+
+def test_nothing_is_left_of_a_value_that_another_overlaps() -> None:
+    engine = Engine((), Custom(expressions={"LONG": (r"north star",), "SHORT": (r"star five",)}))
+    (span,) = engine.find("the north star five is")
+    assert (span.type, span.start, span.end) == ("LONG", 4, 19)
