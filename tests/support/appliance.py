@@ -115,7 +115,7 @@ class Appliance:
         before = len(self.log()) if (self.data / "out.log").exists() else 0
         self._launch()
         wait_until(lambda: reason in self.log()[before:] or self._has_ended(), START_SECONDS, f"it says {reason!r}")
-        assert not self.is_ready()
+        assert not self._is_worker_ready(0, timeout=1.0)
         said = self.log()[before:]
         assert reason in said, said
         return said
@@ -151,10 +151,10 @@ class Appliance:
         finally:
             probe.close()
 
-    def _is_worker_ready(self, slot: int) -> bool:
+    def _is_worker_ready(self, slot: int, timeout: float = 5.0) -> bool:
         try:
             with self.worker(slot) as client:
-                return client.get("/readyz").status_code == 200
+                return client.get("/readyz", timeout=timeout).status_code == 200
         except (httpx.HTTPError, OSError):
             return False
 

@@ -86,7 +86,7 @@ def test_each_fault(scene: Scene, pool: ThreadPoolExecutor, name: str, stream: b
         verify_nothing_is_left(scene, provider)
 
     for_each_kind(check)
-    assert rss(scene.appliance) < memory + FLOODED
+    assert rss(scene.appliance) < memory + len(KINDS) * FLOODED
 
 
 @contextmanager
