@@ -206,7 +206,6 @@ def by_itself(script: str, tmp_path: Path, *words: str) -> dict[str, Any]:
     return result
 
 
-@pytest.mark.alone
 @pytest.mark.parametrize("by", ["certificate", "proof"])
 def test_streams_are_open_at_once(by: str, tmp_path: Path) -> None:
     few = ("--streams", "40", "--latency", "500ms", "--chunks", "4", "--rounds", "1", "--settle", "1s")
@@ -231,7 +230,6 @@ def test_calls_to_a_connection(tmp_path: Path) -> None:
         assert rounds(result)["appliance"]["exchanges"] > 10 < rounds(result)["reference"]["exchanges"]
 
 
-@pytest.mark.alone
 @pytest.mark.parametrize(("database", "unit"), [("sqlite", "tokens"), ("postgresql", "usd"), ("sqlite", "requests")])
 def test_a_small_race_for_a_budget(database: str, unit: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     url = create_database(request.getfixturevalue("postgresql")) if database == "postgresql" else ""
