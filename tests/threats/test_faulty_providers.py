@@ -311,7 +311,7 @@ def test_events_without_end_last_as_long_as_the_caller(scene: Scene, kind: str) 
         assert next(pieces).startswith(Right(kind, stream=True).first)
         time.sleep(1)  # it reads nothing: the provider is held up, not kept in memory
         assert rss(scene.appliance) < memory + FLOODED
-        assert scene.other.post(CHAT, json=BODY).elapsed.total_seconds() < 1
+        assert scene.other.post(CHAT, json=BODY).elapsed.total_seconds() < 3
         assert len(next(pieces)) > 0
     wait_until(lambda: provider.left == [True], 5, "the provider is left alone")
     verify_nothing_is_left(scene, provider)
@@ -343,7 +343,7 @@ def test_all_of_it_at_once_leaves_nothing(scene: Scene) -> None:
             slowest = max(slowest, time.monotonic() - started)
             time.sleep(0.05)
         replies = [one.result() for one in asking]
-    assert slowest < 1
+    assert slowest < 3
     told = Counter(reply.status_code for reply in replies)
     assert told.keys() <= {200, 502, 503, 504} and told[502] > 50, told
     for reply in replies:

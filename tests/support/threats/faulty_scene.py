@@ -130,12 +130,13 @@ def verify_nothing_is_left(scene: Scene, provider: Faulty) -> None:
 
 
 def watch(scene: Scene, pool: ThreadPoolExecutor, kind: str, stream: bool, name: str = "") -> httpx.Response:
-    """The reply of the faulty one, while another provider is asked all the time: each answer within a second."""
+    """The reply of the faulty one. Another provider is asked all the while, and answers before the faulty one is
+    given up."""
     waiting: Future[httpx.Response] = pool.submit(scene.call, kind, stream, name)
     while True:
         started = time.monotonic()
         assert scene.other.post(CHAT, json=BODY).status_code == 200
-        assert time.monotonic() - started < 1
+        assert time.monotonic() - started < 2
         if wait([waiting], timeout=0.1).done:
             return waiting.result()
 
