@@ -20,6 +20,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature, encode_dss_signature
 
+from mastio.ed25519 import WeakKeyError, load_ed25519
 from mastio.strictjson import JsonError, parse_object
 
 Algorithm = Literal["ES256", "EdDSA"]
@@ -90,7 +91,7 @@ def parse_compact(raw: bytes) -> SignedToken:
 
 
 def parse_public_jwk(jwk: Any) -> PublicKey:
-    """A P-256 or Ed25519 public key. Raises `JoseError` for private members, other kinds, points off the curve."""
+    """A P-256 or Ed25519 public key. Raises `JoseError` for private members, other kinds, bad points."""
     if not isinstance(jwk, Mapping):
         raise JoseError("The key is not a JWK object.")
     if _PRIVATE_MEMBERS & jwk.keys():
@@ -129,9 +130,9 @@ def _parse_ed25519(jwk: Mapping[str, Any]) -> PublicKey:
     x = _coordinate(jwk, "x")
     _is_for(jwk, "EdDSA")
     try:
-        key = ed25519.Ed25519PublicKey.from_public_bytes(x)
-    except ValueError as error:
-        raise JoseError("The key is not an Ed25519 key.") from error
+        key = load_ed25519(x)
+    except WeakKeyError as error:
+        raise JoseError(str(error)) from error
     thumbprint = f'{{"crv":"Ed25519","kty":"OKP","x":"{jwk["x"]}"}}'
     return PublicKey("EdDSA", encode_base64url(hashlib.sha256(thumbprint.encode()).digest()), key)
 

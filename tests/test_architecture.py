@@ -30,7 +30,7 @@ PURE = [
     "mastio/reading/stream.py", "plugins/mastio_llm/texts/openai.py", "plugins/mastio_llm/texts/anthropic.py",
     "plugins/mastio_llm/texts/gemini.py",
     "mastio/approval.py", "mastio/budgets.py", "mastio/decoding.py", "mastio/destination.py", "mastio/exchange.py",
-    "mastio/errors.py", "mastio/identity.py",
+    "mastio/ed25519.py", "mastio/errors.py", "mastio/identity.py",
     "mastio/jose.py", "mastio/strictjson.py", "mastio/target.py", "mastio/problem.py", "mastio/presented.py",
     "mastio/restriction.py", "mastio/rotation.py", "mastio/routes.py", "mastio/pki/certificates.py",
     "mastio/pki/est.py",
@@ -202,6 +202,14 @@ def test_errors_and_exchange_stand_alone() -> None:
 def test_the_deciding_code_is_pure() -> None:
     for path in PURE:
         assert not EFFECTS & {name.split(".")[0] for name in imports_of(ROOT / path)}, path
+
+
+def test_ed25519_keys_are_loaded_in_one_place() -> None:
+    """The library loads keys under which everybody can sign; `mastio.ed25519` refuses them."""
+    for file in [*CORE, *PLUGINS]:
+        called = {ast.unparse(node.func) for node in ast.walk(tree_of(file)) if isinstance(node, ast.Call)}
+        loads = any(name.endswith("Ed25519PublicKey.from_public_bytes") for name in called)
+        assert loads == (file == ROOT / "mastio" / "ed25519.py"), file
 
 
 def is_outside(module: str) -> bool:

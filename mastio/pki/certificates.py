@@ -25,6 +25,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509 import verification
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from mastio.ed25519 import verify_ed25519
 from mastio.jose import encode_base64url
 from mastio.services import Trust
 
@@ -279,6 +280,7 @@ def verify_chain(leaf_der: bytes, trust: Trust, now: float, trust_domain: str) -
         leaf = x509.load_der_x509_certificate(leaf_der)
         verifier = _policy(trust).time(_time(now)).build_client_verifier()
         verifier.verify(leaf, _intermediates(trust))
+        _verify_key(leaf)
         uri = _one_uri(leaf)
     except (verification.VerificationError, ValueError, x509.DuplicateExtension, x509.ExtensionNotFound) as error:
         raise ChainError("The certificate does not chain to this appliance's authority as an agent's leaf.") from error
@@ -322,6 +324,13 @@ def _demand_signature_only(_: verification.Policy, __: x509.Certificate, usage: 
 def _demand_client_auth_only(_: verification.Policy, __: x509.Certificate, usage: x509.ExtendedKeyUsage) -> None:
     if list(usage) != [ExtendedKeyUsageOID.CLIENT_AUTH]:
         raise ValueError("extended key usage is not clientAuth alone")
+
+
+def _verify_key(leaf: x509.Certificate) -> None:
+    """Refuses a weak key in a leaf that an earlier version issued. Raises `WeakKeyError`."""
+    key = leaf.public_key()
+    if isinstance(key, ed25519.Ed25519PublicKey):
+        verify_ed25519(key.public_bytes_raw())
 
 
 def _one_uri(leaf: x509.Certificate) -> str:

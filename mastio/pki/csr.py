@@ -16,6 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_der_public_key
 
+from mastio.ed25519 import WeakKeyError, verify_ed25519
 from mastio.jose import JoseError, decode_base64url, encode_public_jwk, parse_public_jwk
 from mastio.pki.certificates import PublicKey
 
@@ -64,6 +65,10 @@ def verify_csr(csr: x509.CertificateSigningRequest, uri: str) -> PublicKey:
 
 def _accepted_key(key: object) -> PublicKey:
     if isinstance(key, ed25519.Ed25519PublicKey):
+        try:
+            verify_ed25519(key.public_bytes_raw())
+        except WeakKeyError as error:
+            raise RequestError(str(error)) from error
         return key
     if isinstance(key, ec.EllipticCurvePublicKey) and isinstance(key.curve, ec.SECP256R1 | ec.SECP384R1):
         return key

@@ -21,8 +21,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from mastio.ed25519 import WeakKeyError, load_ed25519, verify_ed25519
 from mastio.transparency.merkle import MAX_SIZE
 
 ED25519 = b"\x01"
@@ -64,7 +65,7 @@ class Verifier:
     def verify(self, text: bytes, signature: bytes) -> bool:
         """Whether `signature` is this Ed25519 key's of `text`."""
         try:
-            Ed25519PublicKey.from_public_bytes(self.key).verify(signature, text)
+            load_ed25519(self.key).verify(signature, text)
         except (InvalidSignature, ValueError):
             return False
         return True
@@ -139,6 +140,10 @@ def parse_vkey(vkey: str, kind: bytes = ED25519) -> Verifier:
         raise NoteError("the key is not base64") from error
     if not plus or not _NAME.fullmatch(name) or key[:1] != kind or len(key) != 33:
         raise NoteError(f"it is not a vkey of an Ed25519 key of type {kind.hex()}")
+    try:
+        verify_ed25519(key[1:])
+    except WeakKeyError as error:
+        raise NoteError(f"its key is refused: {error}") from error
     verifier = Verifier(name, key[1:], kind)
     if key_id != verifier.key_id.hex():
         raise NoteError("the key ID is not that of the key")

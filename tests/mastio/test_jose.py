@@ -15,6 +15,7 @@ from mastio.jose import (
     verify_signature,
 )
 from support.vectors import vectors
+from support.weak_keys import WEAK
 
 
 def is_accepted(jws: object, jwk: object) -> bool:
@@ -107,6 +108,12 @@ ED = encode_public_jwk(ed25519.Ed25519PrivateKey.from_private_bytes(bytes(32)).p
 def test_refuses_keys(jwk: object) -> None:
     with pytest.raises(JoseError):
         parse_public_jwk(jwk)
+
+
+@pytest.mark.parametrize("name", WEAK)
+def test_refuses_keys_under_which_everybody_can_sign(name: str) -> None:
+    with pytest.raises(JoseError, match="Ed25519"):
+        parse_public_jwk({**ED, "x": encode_base64url(WEAK[name])})
 
 
 @pytest.mark.parametrize("jwk", [P256, ED, {**P256, "kid": "x"}, {**P256, "key_ops": ["verify"], "use": "sig"}])

@@ -24,6 +24,7 @@ from mastio.jose import encode_base64url, encode_public_jwk
 from support.appliance import Appliance
 from support.threats.agent_kit import merge
 from support.threats.judge import SELF, Answer, Judge, Refusal, refusal
+from support.weak_keys import WEAK, weak_csr
 
 ENROLL = "/v1/enrollments"
 BAD_CSR = refusal(422, "invalid_csr", "control")
@@ -96,6 +97,8 @@ CSRS: dict[str, Callable[[str], str]] = {
     "p521": lambda name: csr(key=ec.generate_private_key(ec.SECP521R1())),
     "k1": lambda name: csr(key=ec.generate_private_key(ec.SECP256K1())),
     "signature": tampered,
+    "weak": lambda name: weak_csr(WEAK["order8"], name),
+    "weakencoding": lambda name: weak_csr(WEAK["order1-plus-p"], name),
     "nopem": lambda name: "not a request",
     "empty": lambda name: "-----BEGIN CERTIFICATE REQUEST-----\n-----END CERTIFICATE REQUEST-----",
     "doubled": lambda name: make_csr(make_key(), name) * 2,
@@ -109,6 +112,7 @@ GOOD_CSRS: dict[str, Callable[[str], str]] = {
     "signer": lambda name: csr(key_usage(authority=False)),
     "foreign": lambda name: csr(alternative(spiffe(name))),
     "rsa2048": lambda name: csr(key=ec.generate_private_key(ec.SECP384R1())),
+    "weak": lambda name: make_csr(make_key("ed25519"), name),
 }
 """Twins that are nearer than a plain request."""
 
@@ -184,6 +188,7 @@ MEMBERS = {
     "jwkoct": {"dpop_jwk": {"kty": "oct", "k": "AAAA"}},
     "jwkrsa": {"dpop_jwk": {"kty": "RSA", "n": "AQAB", "e": "AQAB"}},
     "jwkpoint": {"dpop_jwk": {"kty": "EC", "crv": "P-256", "x": "A" * 43, "y": "A" * 43}},
+    "jwkweak": {"dpop_jwk": {"kty": "OKP", "crv": "Ed25519", "x": "AQ" + "A" * 41}},
     "jwktext": {"dpop_jwk": "{}"},
     "reasonline": {"reason": "one\ntwo"},
     "reasonescape": {"reason": "\x1b[31mred"},

@@ -22,6 +22,7 @@ from mastio.client.proofs import make_csr, make_key
 from support.appliance import Appliance
 from support.threats.agent_kit import Headers
 from support.threats.judge import EST_ENROLL, SELF, Answer, Judge, Refusal, refusal
+from support.weak_keys import WEAK, weak_csr
 from threats.test_enrollment import Key, alternative, key_usage, new_name, rsa_key, spiffe, verify_leaf
 
 REENROLL = "/.well-known/est/simplereenroll"
@@ -97,6 +98,7 @@ BODIES: dict[str, Body] = {
     "url": lambda name: body(name).replace(b"/", b"_").replace(b"M", b"-", 1),
     "pem": lambda name: make_csr(make_key(), name).encode(),
     "der": lambda name: base64.b64decode(body(name)),
+    "weak": lambda name: "".join(weak_csr(WEAK["order4"], name).split("\n")[1:-2]).encode(),
     "twice": lambda name: body(name) + body(name),
     "trailing": lambda name: base64.encodebytes(base64.b64decode(body(name)) + b"\0"),
 }

@@ -23,6 +23,7 @@ from support.threats.wrong_credentials import (
     SQL,
     Case,
     by_own_key,
+    by_weak_key,
     credentials,
     deflated,
     doubled,
@@ -166,6 +167,7 @@ TOKENS = {
     ),
     "p-symmetric": proof_header(jwk={"kty": "oct", "k": "AAAA"}),
     "p-offcurve": proof_header(jwk={"kty": "EC", "crv": "P-256", "x": "A" * 43, "y": "A" * 42 + "E"}),
+    "p-weakkey": proof_text(by_weak_key),
     "p-bomb": proof_header(zip="DEF"),
     # the proof's claims
     "p-jwe": proof_text(encrypted),

@@ -25,6 +25,7 @@ from mastio.pki.certificates import (
 )
 from mastio.services import Trust
 from support.authorities import DAY, ISSUER, NOW, ROOT, ROOT_KEY, TD, TRUST, URI, p256
+from support.weak_keys import WEAK
 
 
 def leaf_of(name: str = "alice", key: object = None, issuer: Issuer = ISSUER, seconds: float = DAY) -> x509.Certificate:
@@ -70,6 +71,15 @@ def test_a_leaf_says_who_it_is_for(key: object) -> None:
     assert facts.thumbprint == thumbprint(encode_der(leaf))
     assert facts.serial == encode_serial(leaf.serial_number)
     assert facts.not_after == NOW + DAY
+
+
+@pytest.mark.parametrize("name", WEAK)
+def test_a_leaf_with_a_key_under_which_everybody_can_sign_is_refused(name: str) -> None:
+    """An earlier version may have issued it."""
+    key = ed25519.Ed25519PublicKey.from_public_bytes(WEAK[name])
+    leaf = build_agent_leaf(key, "alice", TD, ISSUER, NOW, DAY)
+    with pytest.raises(ChainError):
+        verify_chain(encode_der(leaf), TRUST, NOW, TD)
 
 
 def test_a_leaf_has_exactly_the_extensions_of_the_contract() -> None:

@@ -21,6 +21,7 @@ from mastio.pki.csr import (
     verify_possession,
 )
 from support.authorities import URI, make_csr, p256
+from support.weak_keys import WEAK, weak_csr
 
 P384 = ec.generate_private_key(ec.SECP384R1())
 ED = ed25519.Ed25519PrivateKey.generate()
@@ -68,6 +69,17 @@ def test_wishes_that_would_not_be_granted_are_refused(extension: x509.ExtensionT
 def test_other_keys_are_refused(key: ec.EllipticCurvePrivateKey) -> None:
     with pytest.raises(RequestError, match="P-256"):
         parse_csr(make_csr(key), URI)
+
+
+@pytest.mark.parametrize("name", WEAK)
+def test_a_key_under_which_everybody_can_sign_is_refused(name: str) -> None:
+    """The request carries a valid signature, made without any secret. A key that is stored already is refused too."""
+    pem = weak_csr(WEAK[name])
+    stored = x509.load_pem_x509_csr(pem.encode()).public_key()
+    with pytest.raises(RequestError, match="Ed25519"):
+        parse_csr(pem, URI)
+    with pytest.raises(RequestError, match="Ed25519"):
+        load_public_key(encode_public_key(stored))  # type: ignore[arg-type]
 
 
 def test_a_request_not_signed_by_its_own_key_is_refused() -> None:

@@ -10,6 +10,7 @@ from mastio.transparency import notes
 from mastio.transparency.notes import Checkpoint, NoteError, Signer, Verifier, parse_vkey
 from mastio_audit import tiles
 from mastio_audit.tiles import ENTRIES, Tile
+from support.weak_keys import WEAK, forge
 
 SIGNER = Signer("example.com/audit", bytes(range(32)))
 OTHER = Signer("example.com/audit", bytes(32))
@@ -93,6 +94,18 @@ def test_what_is_no_note(note: bytes) -> None:
 def test_what_is_no_vkey(vkey: str) -> None:
     with pytest.raises(NoteError):
         parse_vkey(vkey)
+
+
+@pytest.mark.parametrize("kind", [notes.ED25519, notes.COSIGNATURE])
+@pytest.mark.parametrize("name", WEAK)
+def test_a_key_under_which_everybody_can_sign_is_refused(name: str, kind: bytes) -> None:
+    weak = Verifier("x", WEAK[name], kind)
+    number, signature = forge(WEAK[name], lambda number: b"text %d" % number)
+    assert not weak.verify(b"text %d" % number, signature)
+    with pytest.raises(NoteError, match="Ed25519"):
+        parse_vkey(str(weak), kind)
+    good = Verifier("x", Signer("x", bytes(32)).verifier.key, kind)
+    assert parse_vkey(str(good), kind) == good
 
 
 def test_a_broken_key_verifies_nothing() -> None:

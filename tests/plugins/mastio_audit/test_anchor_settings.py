@@ -10,14 +10,15 @@ import pytest
 from pydantic import ValidationError
 
 from mastio.errors import ConfigurationError
-from mastio.transparency.notes import COSIGNATURE, Verifier
+from mastio.transparency.notes import COSIGNATURE, Signer, Verifier
 from mastio.upstream import Pools
 from mastio_audit import AuditSettings
 from mastio_audit.anchors import Anchors
+from support.weak_keys import WEAK
 
 FILE = {"name": "a", "kind": "file", "path": "/mnt/anchor"}
 
-VKEY = str(Verifier("witness.example/w1", bytes(32), COSIGNATURE))
+VKEY = str(Verifier("witness.example/w1", Signer("w1", bytes(32)).verifier.key, COSIGNATURE))
 OTHER = str(Verifier("witness.example/w2", bytes([1]) * 32, COSIGNATURE))
 WITNESS = {"name": "w", "kind": "witness", "url": "https://witness.example/prefix", "vkey": VKEY}
 
@@ -47,8 +48,9 @@ def test_what_is_right_is_taken() -> None:
         ([FILE | {"name": "witnesses"}], "a name of its own"),
         ([WITNESS], "witness_quorum must say"),
         ([WITNESS | {"vkey": str(Verifier("log.example", bytes(32)))}], "of type 04"),
-        ([WITNESS | {"vkey": VKEY.replace("+490ca8b1", "+00000000")}], "key ID"),
+        ([WITNESS | {"vkey": VKEY.replace(VKEY.split("+")[1], "00000000")}], "key ID"),
         ([WITNESS | {"vkey": "words"}], "vkey"),
+        ([WITNESS | {"vkey": str(Verifier("w", WEAK["order8"], b"\x04"))}], "small order"),
         ([WITNESS | {"url": "ftp://witness.example"}], "https://"),
         ([WITNESS | {"url": "https://me:secret@witness.example"}], "must not have a user"),
         ([WITNESS | {"allow_addresses": ["everywhere"]}], "CIDR"),

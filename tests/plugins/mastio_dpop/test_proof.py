@@ -9,6 +9,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 from mastio.jose import encode_base64url, encode_public_jwk, sign_es256
 from mastio_dpop.memory import BUCKET, Full, Memory
 from mastio_dpop.proof import Expected, KeyCache, NonceError, ProofError, normalize_htu, parse_proof, verify_proof
+from support.weak_keys import WEAK, forge
 
 KEY = ec.derive_private_key(11, ec.SECP256R1())
 OTHER = ec.derive_private_key(12, ec.SECP256R1())
@@ -38,6 +39,19 @@ def test_a_good_ed25519_proof() -> None:
     header = {"typ": "dpop+jwt", "alg": "EdDSA", "jwk": encode_public_jwk(key.public_key())}
     signing_input = f"{encode_base64url(orjson.dumps(header))}.{encode_base64url(orjson.dumps(CLAIMS))}".encode()
     check(signing_input + b"." + encode_base64url(key.sign(signing_input)).encode())
+
+
+@pytest.mark.parametrize("name", WEAK)
+def test_a_proof_by_a_key_under_which_everybody_can_sign_is_refused(name: str) -> None:
+    jwk = {"kty": "OKP", "crv": "Ed25519", "x": encode_base64url(WEAK[name])}
+    header = encode_base64url(orjson.dumps({"typ": "dpop+jwt", "alg": "EdDSA", "jwk": jwk}))
+
+    def message(number: int) -> bytes:
+        return f"{header}.{encode_base64url(orjson.dumps({**CLAIMS, 'jti': str(number)}))}".encode()
+
+    number, signature = forge(WEAK[name], message)
+    with pytest.raises(ProofError, match="Ed25519"):
+        parse_proof(message(number) + b"." + encode_base64url(signature).encode(), KeyCache())
 
 
 def without(name: str) -> dict[str, Any]:

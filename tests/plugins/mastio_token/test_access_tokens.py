@@ -13,6 +13,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from mastio.jose import encode_base64url, encode_public_jwk, sign_es256
 from mastio.store.base import SigningKey
 from mastio_token.access import ASSERTION_AGE, Issuer, TokenError, TokenKey, verify_access_token, verify_assertion
+from support.weak_keys import WEAK, forge
 
 NOW = 1000.0
 URL = "https://mastio.test"
@@ -95,6 +96,23 @@ def test_a_token_ends_with_its_key() -> None:
 def test_an_assertion_with_one_fault(header: dict[str, Any], claims: dict[str, Any]) -> None:
     with pytest.raises(TokenError):
         verify_own(header, claims)
+
+
+@pytest.mark.parametrize("name", WEAK)
+def test_an_assertion_by_a_stored_key_under_which_everybody_can_sign(name: str) -> None:
+    """An earlier version may have stored the key."""
+    jwk = {"kty": "OKP", "crv": "Ed25519", "x": encode_base64url(WEAK[name])}
+    header = encode_base64url(orjson.dumps({"typ": "JWT", "alg": "EdDSA"}))
+
+    def message(number: int) -> bytes:
+        return f"{header}.{encode_base64url(orjson.dumps({**ASSERTION_CLAIMS, 'jti': str(number)}))}".encode()
+
+    number, signature = forge(WEAK[name], message)
+    assertion = message(number) + b"." + encode_base64url(signature).encode()
+    with pytest.raises(TokenError):
+        verify_assertion(assertion, "alice", (jwk,), (URL,), NOW)
+    beside = sign(ASSERTION_HEADER, ASSERTION_CLAIMS, OWN)
+    assert verify_assertion(beside, "alice", (*JWKS, jwk), (URL,), NOW)[1] == "one"
 
 
 @pytest.mark.parametrize("make", [

@@ -15,6 +15,7 @@ from mastio.jose import decode_base64url, encode_base64url, encode_public_jwk
 from mastio_token.access import P256_ORDER
 from support.threats.agent_kit import DROP, Headers, Kit, compact, merge
 from support.threats.judge import Refusal, refusal
+from support.weak_keys import WEAK, forge
 
 BAD_TOKEN = refusal(401, "invalid_token")
 NOBODY = refusal(401, "missing_credential")
@@ -107,6 +108,19 @@ def by_own_key(kit: Kit, **header: Any) -> str:
     if "jwk" in header:
         header["jwk"] = encode_public_jwk(own.public_key())
     return kit.forge(key=own, header=header)
+
+
+def by_weak_key(kit: Kit) -> str:
+    """A proof with a valid signature by a key of small order, made without any secret."""
+    jwk = {"kty": "OKP", "crv": "Ed25519", "x": encode_base64url(WEAK["order8"])}
+    header = {"typ": "dpop+jwt", "alg": "EdDSA", "jwk": jwk}
+    claims = kit.proof_claims()
+
+    def message(number: int) -> bytes:
+        return compact(None, header, {**claims, "exp": number}).removesuffix(".").encode()
+
+    number, signature = forge(WEAK["order8"], message)
+    return f"{message(number).decode()}.{encode_base64url(signature)}"
 
 
 def encrypted(kit: Kit) -> str:
