@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
@@ -182,7 +183,11 @@ class Trust:
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """Everything a plugin may use. `public_url` has no trailing slash; `now` is Unix time in seconds."""
+    """Everything a plugin may use. `public_url` has no trailing slash.
+
+    `now` is Unix time in seconds: for dates that others read or set. An operator or NTP may step it at any moment.
+    `monotonic` is in seconds since an unknown moment and never steps: for how long something has been remembered.
+    """
 
     data: Path
     public_url: str
@@ -205,6 +210,7 @@ class Services:
     note: Callable[[Entry], Awaitable[int]]
     """Records an event that is no exchange. Raises `AuditError`."""
     now: Callable[[], float]
+    monotonic: Callable[[], float] = time.monotonic
 
     def digest(self, content: bytes) -> str:
         """Keyed digest of content for the audit log (hex): equal content is recognisable, the content is not."""

@@ -38,13 +38,12 @@ class Verifier:
             return None
         if len(values) > 1:  # check 1
             raise AuthenticationError("There must be exactly one DPoP header.", code="invalid_dpop_proof")
-        now = self._services.now()
-        self._memory.advance(now)
+        self._memory.advance(self._services.monotonic())
         ath = _token_hash(head)
         try:
             proof = parse_proof(values[0], self._keys)
             url = self._services.public_url + head.path
-            verify_proof(proof, Expected(head.method, url, ath, self._memory.nonces, now))
+            verify_proof(proof, Expected(head.method, url, ath, self._memory.nonces, self._services.now()))
             fresh = self._memory.use(proof.thumbprint, proof.jti)
         except NonceError as error:
             raise AuthenticationError(str(error), code="use_dpop_nonce") from error
@@ -57,7 +56,7 @@ class Verifier:
         return ProofCredential(proof.thumbprint, proof.ath)
 
     def challenge(self, head: RequestHead, error: AuthenticationError) -> Mapping[str, str]:
-        self._memory.advance(self._services.now())
+        self._memory.advance(self._services.monotonic())
         name = error.code if error.code in ("invalid_dpop_proof", "use_dpop_nonce", "invalid_token") else None
         said = f'error="{name}", ' if name else ""
         return {"WWW-Authenticate": f'DPoP {said}algs="ES256 EdDSA"', "DPoP-Nonce": self._memory.nonce}
@@ -65,7 +64,7 @@ class Verifier:
     def annotate(self, recorded: Recorded, reply: Reply) -> Mapping[str, str]:
         """The newest nonce with every answer to a proof, so that a busy client is never challenged (RFC 9449 §8.2)."""
         if any(isinstance(credential, ProofCredential) for credential in recorded.credentials):
-            self._memory.advance(self._services.now())
+            self._memory.advance(self._services.monotonic())
             return {"DPoP-Nonce": self._memory.nonce}
         return {}
 

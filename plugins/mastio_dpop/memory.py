@@ -2,7 +2,8 @@
 
 A nonce is an HMAC over a time bucket with a key of this incarnation of this worker, so it needs no store, and a proof
 made for another worker, or from before a restart, fails on its nonce alone. Hence the `jti`s only have to be kept
-here, and only as long as a nonce lives.
+here, and only as long as a nonce lives. Both are measured by the monotonic clock: a step of the wall clock neither
+forgets a `jti` early, nor keeps the nonces and the memory of one moment for as long as the step was.
 """
 
 from __future__ import annotations
@@ -32,9 +33,9 @@ class Memory:
         self.nonce = ""
         self.nonces: tuple[str, ...] = ()
 
-    def advance(self, now: float) -> None:
-        """Move to the bucket of `now`; call before using `nonce` or `nonces`. A clock going back opens none again."""
-        bucket = int(now // BUCKET)
+    def advance(self, monotonic: float) -> None:
+        """Move to the bucket of this monotonic time, in seconds. Call before using `nonce` or `nonces`."""
+        bucket = int(monotonic // BUCKET)
         if bucket <= self._bucket:
             return
         self._seen_before = self._seen if bucket == self._bucket + 1 else set()

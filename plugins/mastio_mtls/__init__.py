@@ -47,8 +47,11 @@ class Verifier:
             if len(self._good) >= REMEMBER:
                 del self._good[next(iter(self._good))]
             self._good[head.certificate] = known
-        if self._services.now() >= known.not_after:
+        now = self._services.now()
+        if now >= known.not_after:
             raise AuthenticationError("The client certificate has expired.", code="invalid_certificate")
+        if now < known.issued_at:  # remembered from before the clock was set back
+            raise AuthenticationError("The client certificate is not in force yet.", code="invalid_certificate")
         return known
 
     def _verify(self, escaped: bytes) -> CertificateCredential:

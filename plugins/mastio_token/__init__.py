@@ -2,7 +2,8 @@
 
 What is presented and is neither an admin token nor an API key must be an access token, or it is refused.
 
-An access token is verified once and remembered by its hash until it expires or a key is rotated; whether its agent is
+An access token is verified once and remembered by its hash until it expires or a key is rotated; whether it is in force
+by the clock as it is now, which may have been set back, and whether its agent is
 still active is asked anew for each exchange, in `mastio.identity`, from memory.
 """
 
@@ -32,8 +33,10 @@ from mastio.hooks import Hooks, Plugin, PluginSettings
 from mastio.presented import AUTHORIZATION, Presented, Scheme, hash_secret, parse_presented
 from mastio.services import Services
 from mastio_token.access import (
+    TOKEN_AGE,
     TokenError,
     hash_token,
+    is_in_force,
     peek_assertion_subject,
     verify_access_token,
     verify_assertion,
@@ -70,7 +73,7 @@ ROUTES = (
 class Settings(PluginSettings):
     """`token_seconds`: life of an access token."""
 
-    token_seconds: int = Field(default=600, ge=10, le=600)
+    token_seconds: int = Field(default=TOKEN_AGE, ge=10, le=TOKEN_AGE)
 
 
 class Authenticator:
@@ -90,7 +93,7 @@ class Authenticator:
         if presented.kind == "admin":
             return self._find_admin(presented)
         known = self._tokens.get((presented.scheme, presented.value))
-        if known is None or self._services.now() >= known.expires_at:
+        if known is None or not is_in_force(known.issued_at, known.expires_at, self._services.now()):
             known = self._verify(presented.scheme, presented.value)
         return known
 
@@ -144,7 +147,7 @@ class Authenticator:
             key, jti, expires_at = verify_assertion(raw.encode(), subject, agent.public_jwks, audiences, now)
         except TokenError as error:
             raise AuthenticationError(str(error), code="invalid_client") from error
-        if not self._assertions.use(key.thumbprint, jti, expires_at, now):
+        if not self._assertions.use(key.thumbprint, jti, expires_at, now, self._services.monotonic()):
             raise AuthenticationError("The client assertion was used before.", code="invalid_client")
         return AssertionCredential(subject, key.thumbprint, jti, expires_at)
 

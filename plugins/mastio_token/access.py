@@ -28,6 +28,12 @@ from mastio.rotation import current, in_force
 from mastio.store.base import Agent, SigningKey
 
 P256_ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
+TOKEN_AGE = 600
+"""Seconds that an access token is valid for at most."""
+
+LEEWAY = 5
+"""Seconds that a date may lie in the future: clocks differ."""
+
 ASSERTION_AGE = 300
 """Seconds that a client assertion may be valid for at most."""
 
@@ -135,12 +141,19 @@ def verify_access_token(raw: bytes, issuer: Issuer, now: float) -> AccessClaims:
     confirmation = claims.get("cnf")
     if not isinstance(confirmation, dict) or confirmation.keys() not in ({"jkt"}, {"x5t#S256"}):
         raise TokenError("The access token is bound to nothing.")
-    expires_at = _read_time(claims, "exp")
+    issued_at, expires_at = _read_time(claims, "iat"), _read_time(claims, "exp")
     if now >= expires_at:
         raise TokenError("The access token has expired.")
+    if not is_in_force(issued_at, expires_at, now):
+        raise TokenError("The access token was issued in the future: the clock was set back. Get a new one.")
     enrolled_at = _read_time(claims, "enrolled_at")
     jkt, x5t = confirmation.get("jkt"), confirmation.get("x5t#S256")
-    return AccessClaims(claims["sub"], jkt, x5t, expires_at, enrolled_at, _read_time(claims, "iat"))
+    return AccessClaims(claims["sub"], jkt, x5t, expires_at, enrolled_at, issued_at)
+
+
+def is_in_force(issued_at: float, expires_at: float, now: float) -> bool:
+    """Whether an access token counts at `now`. A token of a clock that was ahead counts for no longer than others."""
+    return issued_at - LEEWAY <= now < expires_at <= now + TOKEN_AGE + LEEWAY
 
 
 def _verify_header(token: SignedToken, members: frozenset[str], types: tuple[str | None, ...]) -> None:
@@ -185,10 +198,10 @@ def verify_assertion(
     if len(named) != 1 or named[0] not in audiences:
         raise TokenError("The client assertion is for another audience.")
     expires_at = _read_time(claims, "exp")
-    if not now < expires_at <= now + ASSERTION_AGE + 5:
+    if not now < expires_at <= now + ASSERTION_AGE + LEEWAY:
         raise TokenError(f"The client assertion must be in force, for at most {ASSERTION_AGE} seconds.")
     for name in ("iat", "nbf"):
-        if name in claims and _read_time(claims, name) > now + 5:
+        if name in claims and _read_time(claims, name) > now + LEEWAY:
             raise TokenError("The client assertion is not in force yet.")
     jti = claims.get("jti")
     if not isinstance(jti, str) or not 1 <= len(jti) <= 256:

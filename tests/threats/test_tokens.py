@@ -108,6 +108,11 @@ TOKENS = {
     "expstring": token_claim("exp", "9999999999"),
     "expmissing": token_claim("exp", DROP),
     "expired": token_claim("exp", 1_000_000_000),
+    "iatahead": token_text(lambda kit: kit.forge(claims={"iat": int(time.time()) + 60})),
+    "explong": token_text(lambda kit: kit.forge(claims={"exp": int(time.time()) + 700})),
+    "minted-ahead": token_text(
+        lambda kit: kit.forge(claims={"iat": int(time.time()) + 3600, "exp": int(time.time()) + 4200})
+    ),
     "expbool": token_claim("exp", True),
     "expnull": token_claim("exp", None),
     "expinfinite": token_bytes(lambda kit: infinite(kit.token_claims(), "exp")),

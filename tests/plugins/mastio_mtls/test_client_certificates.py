@@ -59,6 +59,16 @@ def test_a_remembered_leaf_ends_in_time() -> None:
     world.refuse()
 
 
+def test_a_remembered_leaf_of_a_clock_that_was_ahead_is_refused() -> None:
+    world = World()
+    world.time = NOW + DAY / 2
+    later = escape(build_agent_leaf(p256().public_key(), "alice", TD, ISSUER, world.time, DAY))
+    world.ask(later)
+    world.time = NOW
+    world.refuse(later)
+    world.ask()
+
+
 def test_a_remembered_leaf_ends_with_its_authority() -> None:
     world = World()
     world.ask()

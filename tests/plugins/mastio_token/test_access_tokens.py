@@ -64,6 +64,10 @@ def test_a_good_token_and_a_good_assertion() -> None:
         ({}, {"cnf": {"jkt": "key-a", "x5t#S256": "cert-a"}}),
         ({}, {"exp": NOW}),
         ({}, {"exp": "never"}),
+        ({}, {"exp": NOW + 606}),
+        ({}, {"iat": NOW + 6}),
+        ({}, {"iat": "now"}),
+        ({}, {"iat": None}),
     ],
 )
 def test_a_token_with_one_fault(header: dict[str, Any], claims: dict[str, Any]) -> None:
