@@ -74,6 +74,12 @@ class Form:
     def __hash__(self) -> int:
         return hash((self.atoms, self.folds))
 
+    def fold(self) -> Form:
+        """The same in any case."""
+        lower = [tuple(dict.fromkeys(piece.lower() for piece in atom)) for atom in self.atoms]
+        # where one piece is the beginning of another now, the longer one is read first
+        return Form((tuple(sorted(atom, key=len, reverse=True)) for atom in lower), folds=True)
+
     def anchor(self) -> bytes:
         """An expression for its last bytes."""
         pieces: list[bytes] = []
@@ -229,10 +235,14 @@ def _base64(secret: bytes) -> Iterator[Form]:
 class Needles:
     """What must not come back. Making them takes some milliseconds: they are kept as long as the secrets stay."""
 
-    __slots__ = ("_automaton", "_forms", "_hits")
+    __slots__ = ("_automaton", "_folded", "_forms", "_hits")
 
     def __init__(self, secrets: Sequence[bytes]) -> None:
-        self._forms = list(dict.fromkeys(form for secret in secrets if secret for form in forms_of(secret)))
+        self._init(list(dict.fromkeys(form for secret in secrets if secret for form in forms_of(secret))))
+
+    def _init(self, forms: list[Form]) -> None:
+        self._forms = forms
+        self._folded: Needles | None = None
         self._hits: dict[int, list[int]] = {}
         if self._forms:
             flags = [form.folds * hyperscan.HS_FLAG_CASELESS for form in self._forms]
@@ -240,6 +250,14 @@ class Needles:
 
     def __bool__(self) -> bool:
         return bool(self._forms)
+
+    @property
+    def folded(self) -> Needles:
+        """The same, whatever the case: for texts that somebody has put into lower case, as names of headers are."""
+        if self._folded is None:
+            self._folded = Needles(())
+            self._folded._init(list(dict.fromkeys(form.fold() for form in self._forms)))
+        return self._folded
 
     def find(self, data: bytes) -> list[tuple[int, int]]:
         """The places where they are, in order; those that overlap are one."""
@@ -480,8 +498,13 @@ def open_filter(needles: Needles, headers: Headers) -> EchoFilter:
 
 
 def mask_headers(headers: Headers, needles: Needles) -> tuple[Headers, int]:
-    """With needles masked in names and values, and how many headers had one. Names in lower case stay so."""
-    if not needles.find(b"\n".join(part for pair in headers for part in pair)):
-        return headers, 0  # one look for all of them: hardly any reply has one
-    masked = [(needles.mask(name), needles.mask(value)) for name, value in headers]
+    """With needles masked in names and values, and how many headers had one. Names are in lower case, whatever the
+    upstream wrote, so case does not count in them."""
+    if not needles:
+        return headers, 0
+    names = needles.folded
+    in_names = names.find(b"\n".join(name for name, _ in headers))
+    if not in_names and not needles.find(b"\n".join(value for _, value in headers)):
+        return headers, 0  # two looks for all of them: hardly any reply has one
+    masked = [(names.mask(name), needles.mask(value)) for name, value in headers]
     return masked, sum(before != after for before, after in zip(headers, masked, strict=True))

@@ -66,7 +66,9 @@ def request_headers(head: RequestHead, choice: Choice) -> list[tuple[str, str]]:
 
 
 def reply_headers(upstream: UpstreamReply, choice: Choice, secrets: Collection[bytes]) -> Headers:
-    """An allow list too, each name once. What repeats one of `secrets` is left out, and so is what is too much."""
+    """An allow list too, each name once. What repeats one of `secrets` is left out, and so is what is too much. Names
+    come in lower case, so case does not count."""
+    hidden = [secret.lower() for secret in secrets]
     prefix = SPEAKERS[choice.provider.kind].prefix
     once: dict[bytes, bytes] = {}
     left = MOST
@@ -74,7 +76,8 @@ def reply_headers(upstream: UpstreamReply, choice: Choice, secrets: Collection[b
         if name in once or not (name in DOWN or name.startswith(prefix) or name.startswith(LIMITS)):
             continue
         left -= len(name) + len(value)
-        if left >= 0 and not any(secret in value for secret in secrets):
+        said = (name.lower(), value.lower())
+        if left >= 0 and not any(secret in part for secret in hidden for part in said):
             once[name] = value
     headers = list(once.items())
     headers += [

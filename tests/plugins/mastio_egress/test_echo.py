@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import binascii
 import gzip
 import html
 import json
@@ -279,6 +280,23 @@ def test_headers_are_masked_in_names_and_values() -> None:
     ]
     assert times == 2
     assert mask_headers(headers, Needles([b"other"])) == (headers, 0) == mask_headers(headers, Needles([]))
+
+
+@pytest.mark.parametrize("secret", [one for one in SECRETS if one.isascii()])
+@pytest.mark.parametrize("encode", [bytes, quote(""), base64.b64encode, binascii.hexlify])
+def test_the_name_of_a_header_repeats_no_secret(secret: bytes, encode: Callable[[bytes], bytes]) -> None:
+    """The client reads names in lower case."""
+    name = b"x-" + encode(secret).lower()
+    ((masked, value),), times = mask_headers([(name, b"1")], Needles([secret]))
+    assert times == 1 and value == b"1"
+    assert encode(secret).lower()[2:-4] not in masked and b"****" in masked
+    plain = [(b"x-" + name[-3:], b"1"), (b"content-type", b"text/plain"), (b"x-ratelimit-remaining", b"17")]
+    assert mask_headers(plain, Needles([secret])) == (plain, 0)
+
+
+def test_case_counts_in_values() -> None:
+    headers = [(b"etag", b'"HUNTER2!"')]
+    assert mask_headers(headers, Needles([b"hunter2!"])) == (headers, 0)
 
 
 # --- compressed replies ----------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from mastio_llm.ways import Choice
 
 CHAT = Route("/v1/chat/completions", ("POST",), frozenset({"agent"}), "llm.chat", "")
 CHOICE = Choice(ProviderRow("stub", "openai", "https://stub.test/v1"), "gpt-4o", False)
-SECRET = b"sk-the-appliances-own"
+SECRET = b"sk-the-Appliances-own"
 
 
 class Upstream:
@@ -49,6 +49,13 @@ def test_no_header_of_the_reply_repeats_the_key() -> None:
     got = receive((b"openai-organization", b"org"), (b"request-id", b"r-" + SECRET), (b"set-cookie", b"a=b"))
     assert got[b"openai-organization"] == b"org"
     assert b"request-id" not in got and b"set-cookie" not in got
+
+
+@pytest.mark.parametrize("prefix", [b"openai-", b"x-ratelimit-"])
+def test_no_name_of_a_header_repeats_the_key(prefix: bytes) -> None:
+    """The client reads names in lower case."""
+    got = receive((prefix + SECRET.lower(), b"1"), (prefix + b"remaining", b"17"))
+    assert prefix + b"remaining" in got and prefix + SECRET.lower() not in got
 
 
 def test_the_headers_of_a_reply_are_bounded() -> None:
