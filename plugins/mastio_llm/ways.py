@@ -3,6 +3,9 @@
 A name is looked for in this order, and the first kind of match counts: `provider/model`; an alias; a glob that is more
 than `*`; `*`. All providers that match by alias or by such a glob stand for each other; of those that take anything
 only the first does, since taking anything is not knowing the model. Those that speak the caller's API come first.
+
+What is before a slash names a provider. Where there is no such provider, the name is mistyped, and no other provider is
+called instead, unless an admin gave it a glob or alias that has a slash too: `meta-llama/*`, or `*/*` for all of them.
 """
 
 from __future__ import annotations
@@ -63,11 +66,14 @@ def resolve(
 def _find(model: str, providers: Mapping[str, ProviderRow], dialect: Dialect) -> list[Choice]:
     if (named := _named(model, providers)) is not None:
         return [named]
+    before, slash, _ = model.partition("/")
+    if slash and before in providers:
+        return []
     ordered = sorted(providers.values(), key=lambda row: (SPEAKERS[row.kind].dialect != dialect, -row.weight, row.name))
     by_alias = [Choice(row, row.aliases[model], renamed=True, alias=model) for row in ordered if model in row.aliases]
     if by_alias:
         return by_alias
-    serving = [row for row in ordered if serves(row, model)]
+    serving = [row for row in ordered if _serves_by_own_name(row, model)]
     knowing = [row for row in serving if any(glob != "*" and fnmatchcase(model, glob) for glob in row.models)]
     return [Choice(row, model, renamed=False) for row in knowing or serving[:1]]
 
@@ -77,6 +83,11 @@ def _named(name: str, providers: Mapping[str, ProviderRow]) -> Choice | None:
     if slash and provider in providers and serves(providers[provider], model):
         return Choice(providers[provider], model, renamed=True)
     return None
+
+
+def _serves_by_own_name(provider: ProviderRow, model: str) -> bool:
+    globs = [glob for glob in provider.models if "/" in glob] if "/" in model else provider.models
+    return bool(model) and any(fnmatchcase(model, glob) for glob in globs)
 
 
 def serves(provider: ProviderRow, model: str) -> bool:

@@ -270,6 +270,7 @@ PATHS = {
     "space": ("/v1beta/models/threat-gemini/a%20b:generateContent", 404, "model_not_found"),
     "percent": ("/v1beta/models/threat-gemini/a%25:generateContent", 404, "model_not_found"),
     "hidden": ("/v1beta/models/threat-gemini/.m:generateContent", 404, "model_not_found"),
+    "mistyped": ("/v1beta/models/threat-gemin/m:generateContent", 404, "model_not_found"),
     "long": (f"/v1beta/models/threat-gemini/{'m' * 257}:generateContent", 422, "invalid_body"),
     "alt": ("/v1beta/models/threat-gemini/m:generateContent?alt=media", 400, "bad_request"),
     "altsse": ("/v1beta/models/threat-gemini/m:generateContent?alt=sse", 400, "bad_request"),

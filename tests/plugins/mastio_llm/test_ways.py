@@ -31,13 +31,40 @@ def targets(model: str, fallbacks: dict[str, list[str]] | None = None) -> list[s
         ("gpt-4o", ["heavy/gpt-4o", "light/gpt-4o", "spare/gpt-4o"]),
         ("fast", ["heavy/gpt-mini", "light/deployment", "claude/claude-haiku"]),
         ("llama", ["any/llama"]),  # who takes anything stands for nobody
-        ("light/llama", ["any/light/llama"]),
-        ("heavy/", ["any/heavy/"]),
+        ("light/llama", []),
+        ("heavy/", []),
+        ("haevy/gpt-4o", []),
+        ("any/meta/llama", ["any/meta/llama"]),
+        ("/gpt-4o", []),
         ("", []),
     ],
 )
 def test_who_may_carry_it_out(model: str, found: list[str]) -> None:
     assert targets(model) == found
+
+
+@pytest.mark.parametrize(
+    ("models", "found"),
+    [
+        (("*",), []),
+        (("meta*",), []),
+        (("meta-llama/*",), ["hub/meta-llama/llama-3"]),
+        (("*/*",), ["hub/meta-llama/llama-3"]),
+        (("gpt-*", "meta-llama/llama-3"), ["hub/meta-llama/llama-3"]),
+    ],
+)
+def test_a_slash_is_of_the_models_name_only_where_a_glob_says_so(models: tuple[str, ...], found: list[str]) -> None:
+    rows = {**ROWS, "hub": ProviderRow("hub", "openai", "https://hub/v1", models=models)}
+    assert [choice.target for choice in resolve("meta-llama/llama-3", rows)] == found
+    assert [choice.target for choice in resolve("hub/meta-llama/llama-3", {"hub": rows["hub"], "any": ANY})] == (
+        found or (["hub/meta-llama/llama-3"] if models[0] in ("*", "meta*") else [])
+    )
+    assert resolve("light/llama", rows) == (), "a provider that is there and does not serve it is not replaced"
+
+
+def test_an_alias_may_have_a_slash() -> None:
+    rows = {"hub": ProviderRow("hub", "openai", "https://hub/v1", models=("gpt-*",), aliases={"meta/llama": "gpt-4o"})}
+    assert [choice.target for choice in resolve("meta/llama", rows)] == ["hub/gpt-4o"]
 
 
 def test_fallbacks_come_last_and_nobody_twice() -> None:
