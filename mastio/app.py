@@ -180,7 +180,7 @@ async def open_app(data: Path, slot: int, config: Path | None = None) -> AsyncIt
     try:
         async with open_plugins(plan.active, services) as opened:
             for _, hook in opened:
-                verifiers.add(hook.verify)
+                verifiers.add(hook.verify, hook.in_force)
             core = _core_hooks(administration, operating, Whoami(directory), settings)
             pipeline = Pipeline(
                 plan.routes, [("core", core), *opened], services, telemetry, settings.server.max_in_flight

@@ -45,6 +45,7 @@ CODES: dict[str, Code] = {
     "method_not_allowed": Code(405, "Use one of the methods in the Allow header."),
     "request_timeout": Code(408, "Send the request without long pauses."),
     "conflict": Code(409, "Choose another name, or change what exists."),
+    "not_in_force": Code(409, "Correct or remove the object that the message names; the change is in force then."),
     "last_admin": Code(409, "Give another admin the role admin, without an end, first."),
     "payload_too_large": Code(413, "Send a smaller body."),
     "unsupported_media_type": Code(415, "Send the content type that the route expects, without content encoding."),

@@ -20,6 +20,7 @@ is the order in which hooks of one stage are called.
 | respond | `annotate` | more reply headers | cannot |
 | refuse | `challenge` | more headers of a 401 | cannot |
 | administer | `verify[collection]` | `None` | `BadRequest` |
+| administer | `in_force[collection]` | `None`: what is stored is in force; else why not | cannot |
 | probe | `ready` | `None`: usable; else which part is not, in one phrase | cannot |
 | lifetime | `setup` | an open context | `ConfigurationError` |
 
@@ -101,6 +102,10 @@ Verify = Callable[[Any], None]
 """Called with an object of a collection of the control plane before it is stored. Raises `BadRequest` (invalid_body)
 for what this plugin could not use. Pure."""
 
+InForce = Callable[[], str | None]
+"""Called with each change of a collection, once the directory knows it. None: what is stored is in force; else why not,
+for the admin who made the change. Must not wait."""
+
 Challenge = Callable[[RequestHead, AuthenticationError], Mapping[str, str]]
 """More headers for a 401 (RFC 9110 §11.6.1): how this plugin's credential would have to look."""
 
@@ -126,6 +131,7 @@ class Hooks:
     annotate: Annotate | None = None
     challenge: Challenge | None = None
     verify: Mapping[str, Verify] = field(default_factory=dict)
+    in_force: Mapping[str, InForce] = field(default_factory=dict)
     ready: Ready | None = None
 
 

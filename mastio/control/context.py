@@ -10,7 +10,7 @@ from fastapi import Depends, Request
 
 from mastio.errors import BadRequest
 from mastio.exchange import Principal
-from mastio.hooks import Verify
+from mastio.hooks import InForce, Verify
 from mastio.pki.authority import Authority, IssuedLeaf
 from mastio.pki.certificates import PublicKey, spiffe_id
 from mastio.pki.csr import RequestError, load_public_key, parse_csr
@@ -19,14 +19,18 @@ from mastio.store.control import ControlStore
 
 
 class Verifiers:
-    """What plugins have to say of an object before it is stored. They are opened after the control plane is built."""
+    """What plugins have to say of an object before and after it is stored. They are opened after the control plane is
+    built."""
 
     def __init__(self) -> None:
         self._by_collection: dict[str, list[Verify]] = {}
+        self._in_force: dict[str, list[InForce]] = {}
 
-    def add(self, verify: Mapping[str, Verify]) -> None:
+    def add(self, verify: Mapping[str, Verify], in_force: Mapping[str, InForce]) -> None:
         for collection, one in verify.items():
             self._by_collection.setdefault(collection, []).append(one)
+        for collection, ask in in_force.items():
+            self._in_force.setdefault(collection, []).append(ask)
 
     def verify(self, collection: str, item: Any) -> None:
         """Raises `BadRequest` (invalid_body) for what a plugin cannot use, and for what no active plugin would."""
@@ -35,6 +39,15 @@ class Verifiers:
             raise BadRequest("No active plugin would do anything with this.", code="invalid_body")
         for verify in verifiers:
             verify(item)
+
+    def verify_in_force(self, collection: str) -> None:
+        """Call after a change. Raises `BadRequest` (not_in_force) where a plugin does not use what is stored now."""
+        for ask in self._in_force.get(collection, ()):
+            if (problem := ask()) is not None:
+                message = (
+                    f"The change is stored, but it is not in force, and what was in force before still is. {problem}"
+                )
+                raise BadRequest(message, code="not_in_force")
 
 
 @dataclass(frozen=True, slots=True)

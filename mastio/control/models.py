@@ -431,10 +431,12 @@ class PolicyPatch(Body):
 
 
 class PolicyAnswer(Answer):
+    """A damaged row has an unknown `mode`: it is shown, so that it can be found and repaired."""
+
     name: str
     cedar: str
     enabled: bool
-    mode: Mode
+    mode: Mode | str
 
 
 class BudgetMembers(Body):

@@ -1,4 +1,8 @@
-"""Cedar policies, as an admin writes them: judged when they are stored, in force everywhere within a second."""
+"""Cedar policies, as an admin writes them: judged when they are stored, in force everywhere within a second.
+
+The policies are in force all together or not at all: one damaged row keeps every change out. A change that is stored
+and not in force is answered 409 with the reason, so that no admin relies on it.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +22,7 @@ class PoliciesRouter:
 
     def __init__(self, context: Context) -> None:
         self._policies = context.store.policies
+        self._verifiers = context.verifiers
 
     def endpoints(self) -> Endpoints:
         collection, item = "/v1/admin/policies", "/v1/admin/policies/{name}"
@@ -38,7 +43,7 @@ class PoliciesRouter:
     async def create_policy(self, body: PolicyBody) -> PolicyAnswer:
         """A source may hold several Cedar policies; a template is refused."""
         row = PolicyRow(body.name, body.cedar, body.enabled, body.mode)
-        return answer_policy(await self._policies.create(row))
+        return self._changed(await self._policies.create(row))
 
     async def read_policy(self, name: str) -> PolicyAnswer:
         """One policy."""
@@ -48,17 +53,23 @@ class PoliciesRouter:
         """Everything anew."""
         if body.name is not None and body.name != name:
             raise BadRequest("name: it must be the one in the path.", code="invalid_body")
-        return answer_policy(await self._policies.replace(PolicyRow(name, body.cedar, body.enabled, body.mode)))
+        return self._changed(await self._policies.replace(PolicyRow(name, body.cedar, body.enabled, body.mode)))
 
     async def change_policy(self, name: str, body: PolicyPatch) -> PolicyAnswer:
         """Members that are left out, or null, stay as they are."""
         changes: dict[str, Any] = body.model_dump(exclude_none=True)
-        return answer_policy(await self._policies.change(name, lambda row: replace(row, **changes)))
+        return self._changed(await self._policies.change(name, lambda row: replace(row, **changes)))
 
     async def delete_policy(self, name: str) -> None:
         """What it permitted is denied from the next request on."""
         await self._policies.delete(name)
+        self._verifiers.verify_in_force("policies")
+
+    def _changed(self, row: PolicyRow) -> PolicyAnswer:
+        self._verifiers.verify_in_force("policies")
+        return answer_policy(row)
 
 
 def answer_policy(row: PolicyRow) -> PolicyAnswer:
-    return PolicyAnswer(name=row.name, cedar=row.cedar, enabled=row.enabled, mode=row.mode)
+    cedar = row.cedar if isinstance(row.cedar, str) else repr(row.cedar)  # of a damaged row, to be seen and repaired
+    return PolicyAnswer(name=row.name, cedar=cedar, enabled=row.enabled, mode=row.mode)

@@ -165,6 +165,11 @@ class Policies:
             known = self._entities[name] = encode_agent(principal)
         return known
 
+    def in_force(self) -> str | None:
+        """None when the directory's policies are those in force; else why not."""
+        self.reload()
+        return self.problem
+
     async def ready(self) -> str | None:
         return f"policy: {self.problem}" if self.problem else None
 
@@ -176,7 +181,9 @@ def read_book(rows: Sequence[PolicyRow], parsed: Parsed | None = None) -> Rulebo
     """
     known = {} if parsed is None else parsed
     found: dict[str, list[Policy]] = {"enforce": [], "observe": []}
-    for row in sorted((row for row in rows if row.enabled), key=lambda row: row.name):
+    for row in sorted((row for row in rows if row.enabled), key=lambda row: str(row.name)):
+        if not isinstance(row.cedar, str) or row.mode not in found:
+            raise RulesError(f"The policy {row.name} is not valid: its row in the database is damaged.")
         name = (row.name, row.cedar)
         if name not in known:
             known[name] = parse_rules([name])
@@ -209,7 +216,10 @@ async def setup(settings: Settings, services: Services) -> AsyncIterator[Hooks]:
     if policies.problem is None:
         figures.tell(False)
     services.directory.on_change(policies.reload)
-    yield Hooks(authorize=policies.authorize, authorize_content=policies.authorize_content, ready=policies.ready)
+    yield Hooks(
+        authorize=policies.authorize, authorize_content=policies.authorize_content, ready=policies.ready,
+        in_force={"policies": policies.in_force},
+    )  # fmt: skip
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)

@@ -143,6 +143,51 @@ def test_a_half_written_policy_never_passes(scene: Scene) -> None:
     database.close()
 
 
+DAMAGE = {
+    "cedar": "UPDATE policies SET cedar = substr(cedar, 1, 40) WHERE name = 'guard'",
+    "mode": "UPDATE policies SET mode = 'enforced' WHERE name = 'guard'",
+    "bytes": "UPDATE policies SET cedar = x'ff00' WHERE name = 'guard'",
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_change_that_is_not_in_force_is_not_called_done(scene: Scene, damage: str) -> None:
+    """Nobody noticed the damage so far. It keeps every change out, and each admin is told so."""
+    scene.put("guard", "forbid(principal, action, resource) when { context.request.bytes > 5000 };")
+    guard = scene.admin.get(f"{POLICIES}/guard").json()
+    database = sqlite3.connect(scene.appliance.data / "db" / "control.sqlite", timeout=30)
+    with database:
+        database.execute(DAMAGE[damage])
+    database.close()
+    stop = {"name": "stop", "cedar": "forbid(principal, action, resource);"}
+    scene.names.append("stop")
+    try:
+        for answer in (
+            scene.admin.post(POLICIES, json=stop),
+            scene.admin.put(f"{POLICIES}/stop", json=stop),
+            scene.admin.patch(f"{POLICIES}/stop", json={"mode": "observe"}),
+            scene.admin.delete(f"{POLICIES}/stop"),
+            scene.admin.post(POLICIES, json=stop),
+        ):
+            assert (answer.status_code, answer.json()["code"]) == (409, "not_in_force"), answer.text
+            assert "The policy guard is not valid" in answer.json()["detail"]
+        assert "guard" in [item["name"] for item in scene.admin.get(POLICIES).json()["items"]], "it can be found"
+        with scene.appliance.client() as stranger:
+            wait_until(lambda: stranger.get("/readyz").status_code == 503, 3.0, "it is not ready")
+            assert "The policy guard is not valid" in stranger.get("/readyz").json()["detail"]
+        assert scene.chat().status_code == 200, "the last good policies stay"
+        assert scene.entry(scene.chat("x" * 6000))["decision"]["rule"] == "guard"
+    finally:
+        repaired = scene.admin.put(f"{POLICIES}/guard", json=guard)
+    assert repaired.status_code == 200, "with the repair everything is in force"
+    scene.appliance.settle()
+    assert scene.entry(scene.chat())["decision"]["rule"] == "stop"
+    assert scene.admin.delete(f"{POLICIES}/stop").status_code == 204
+    scene.names.remove("stop")
+    wait_until(scene.appliance.is_ready, 2.0, "it is ready again")
+    assert scene.chat().status_code == 200
+
+
 def test_a_deleted_policy_permits_nothing_any_more(scene: Scene) -> None:
     starter = scene.admin.get(f"{POLICIES}/starter").json()
     scene.admin.delete(f"{POLICIES}/starter")

@@ -267,6 +267,28 @@ async def test_an_invalid_set_keeps_the_last_good_one_and_alarms() -> None:
     assert len(alarms) == 2 and alarms[0] and alarms[1] is None
 
 
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        PolicyRow("half", "forbid(principal, action"),
+        PolicyRow("half", STARTER.cedar, mode="enforced"),  # type: ignore[arg-type]
+        PolicyRow("half", b"\xff"),  # type: ignore[arg-type]
+        PolicyRow("half", None),  # type: ignore[arg-type]
+    ],
+)
+async def test_a_damaged_row_keeps_the_last_good_set_and_is_named(damaged: PolicyRow) -> None:
+    directory = Directory(STARTER)
+    policies = Policies(directory, Settings(), lambda: 0.0)  # type: ignore[arg-type]
+    assert policies.in_force() is None
+    stop = PolicyRow("stop", "forbid(principal, action, resource);")
+    directory.policies = {"starter": STARTER, "half": damaged, "stop": stop}
+    assert "half" in str(policies.in_force()) and "half" in str(await policies.ready())
+    assert (await ask(policies))[0] == Allow("starter")
+    directory.policies = {"starter": STARTER, "half": replace(damaged, enabled=False), "stop": stop}
+    assert policies.in_force() is None and await policies.ready() is None
+    assert isinstance((await ask(policies))[0], Deny)
+
+
 async def test_without_a_good_set_from_the_start_everything_is_denied() -> None:
     directory = Directory(PolicyRow("half", "permit(principal, action, resource) when { context.x };"))
     policies = Policies(directory, Settings(), lambda: 0.0)  # type: ignore[arg-type]
