@@ -118,6 +118,17 @@ REFUSED = {
     "hostspace": hosts(b"local host"),
     "hostnul": hosts(b"localhost\0"),
     "hostdots": hosts(b"local..host"),
+    "hostbracket": hosts(b"[::1"),
+    "hostbrackets": hosts(b"[localhost]"),
+    "hostuser": hosts(b"a@b"),
+    "hostcomma": hosts(b"x,y"),
+    "hostlatin": hosts("lócalhost".encode("latin-1")),
+    "hostutf8": hosts("lócalhost".encode()),
+    "hostport": hosts(b"localhost:https"),
+    "hostports": hosts(b"localhost:1:2"),
+    "hostquote": hosts(b'"localhost"'),
+    "hostcoded": hosts(b"local%68ost"),
+    "hosterrorpage": hosts(b"x,/.edge/problem/400"),
     "absolute": path(b"https://evil.example/v1/chat/completions", MALFORMED),
     "plain": path(b"http://evil.example:80/v1/chat/completions", MALFORMED),
     "lookalike": path(b"https://localhost.evil.example/v1/chat/completions", MALFORMED),
@@ -195,6 +206,10 @@ NORMAL = {
     "pieces": ask(CHUNKED, body=b"".join(b"1\r\n%c\r\n" % byte for byte in RAW) + b"0\r\n\r\n"),
     "zeros": ask(CHUNKED, body=b"0000%x\r\n%s\r\n0000\r\n\r\n" % (len(RAW), RAW)),
     "foreignhost": ask(LENGTH, host=b"Host: evil.example", body=RAW),
+    "hostaddress": ask(LENGTH, host=b"Host: 127.0.0.1:9443", body=RAW),
+    "hostipv6": ask(LENGTH, host=b"Host: [::1]:9443", body=RAW),
+    "hostupper": ask(LENGTH, host=b"Host: LOCALHOST.", body=RAW),
+    "hostunder": ask(LENGTH, host=b"Host: my_agent-1.example", body=RAW),
     "twinlength": ask(LENGTH, b"Content_Length: 3", b"Transfer_Encoding: chunked", body=RAW),
 }
 
@@ -206,6 +221,31 @@ def test_what_is_odd_has_one_meaning(appliance: Appliance, agent: Identity, judg
     intent = judge.entries()[0]
     assert intent["request"]["bytes"] == len(RAW)
     assert len(judge.entries()) == 2
+
+
+@pytest.mark.parametrize("text", [b"GET /health\r\n", b"GET /livez\n", b"GET /v1/agents/self\r\n"])
+def test_a_request_without_a_version_is_refused(
+    appliance: Appliance, agent: Identity, judge: Judge, text: bytes
+) -> None:
+    """HTTP/0.9 has no head to answer with: the connection is closed, and nothing is carried out."""
+    with connect(appliance, agent) as tls:
+        tls.sendall(text)
+        assert tls.recv(4096) == b""
+    judge.cut()
+    assert judge.entries() == []
+    for version in (b"HTTP/1.0", b"HTTP/1.1"):
+        assert health(appliance, agent, b"GET /health " + version + b"\r\nHost: localhost\r\n\r\n") == 200
+    judge.harmless()
+
+
+def test_http_1_0_needs_no_host(appliance: Appliance, agent: Identity) -> None:
+    assert health(appliance, agent, b"GET /health HTTP/1.0\r\n\r\n") == 200
+
+
+def health(appliance: Appliance, agent: Identity, request: bytes) -> int:
+    answer = send_raw(appliance, request, agent)
+    assert answer is not None
+    return answer.status
 
 
 def test_the_absolute_form_for_us_is_ours(appliance: Appliance, agent: Identity, judge: Judge) -> None:
@@ -277,8 +317,10 @@ def literal(name: bytes, value: bytes) -> bytes:
     return b"\0" + bytes([len(name)]) + name + bytes([len(value)]) + value
 
 
-def open_stream(stream: int, *more: tuple[bytes, bytes], path: bytes = b"/v1/agents/self") -> bytes:
-    fields = [(b":method", b"GET"), (b":scheme", b"https"), (b":authority", b"localhost"), (b":path", path), *more]
+def open_stream(
+    stream: int, *more: tuple[bytes, bytes], path: bytes = b"/v1/agents/self", authority: bytes = b"localhost"
+) -> bytes:
+    fields = [(b":method", b"GET"), (b":scheme", b"https"), (b":authority", authority), (b":path", path), *more]
     return frame(1, 0x5, stream, b"".join(literal(*field) for field in fields))  # END_STREAM, END_HEADERS
 
 
@@ -364,6 +406,8 @@ HTTP2_BAD = {
     "pseudo": open_stream(1, (b":path", b"/health")),
     "codeddot": open_stream(1, path=b"/v1/agents/%2e%2e/agents/self"),
     "host": open_stream(1, (b"host", b"evil.example/x")),
+    "authority": open_stream(1, authority=b"a@b"),
+    "authoritylist": open_stream(1, authority=b"x,y"),
     "line": open_stream(1, (b"x-a", b"b\r\nx-edge-secret: c")),
 }
 
