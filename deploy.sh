@@ -81,18 +81,22 @@ install_missing() {
     [ "$(id -u)" = 0 ] || fail "Missing on this machine: ${missing[*]}." "Run once as root: apt-get install ${missing[*]}"
     echo "mastio: installing from the distribution: ${missing[*]}" >&2
     # The distribution's nginx would start a server of its own on port 80.
-    local policy=/usr/sbin/policy-rc.d
-    if [ ! -e "$policy" ]; then
+    # An operator's own policy decides instead, and stays as it is.
+    local policy=/usr/sbin/policy-rc.d ours=""
+    if [ ! -e "$policy" ] && [ ! -L "$policy" ]; then
+        ours=yes
+        trap 'rm -f /usr/sbin/policy-rc.d' EXIT
         printf '#!/bin/sh\nexit 101\n' >"$policy"
         chmod 755 "$policy"
-        trap 'rm -f /usr/sbin/policy-rc.d' EXIT
     fi
     {
         apt-get update -qq
         DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}"
     } >/dev/null || fail "The distribution's packages could not be installed." "Install them by hand: ${missing[*]}"
-    rm -f "$policy"
-    trap - EXIT
+    if [ -n "$ours" ]; then
+        rm -f "$policy"
+        trap - EXIT
+    fi
 }
 
 # The virtual environment is made anew only when what is pinned has changed.
