@@ -139,7 +139,8 @@ def write_settings(file: Path, wish: Wish) -> bool:
         )  # fmt: skip
         tomllib.loads(text)
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, "utf-8")
+        with open(file, "w", encoding="utf-8", opener=_open_private) as stream:
+            stream.write(text)
         return True
     text = before = file.read_text("utf-8")
     old_port = tomllib.loads(before).get("edge", {}).get("port", 9443)
@@ -155,6 +156,11 @@ def write_settings(file: Path, wish: Wish) -> bool:
     if text != before:
         file.write_text(text, "utf-8")
     return text != before
+
+
+def _open_private(path: str, flags: int) -> int:
+    """For `open`: a new file that nobody else may read."""
+    return os.open(path, flags, 0o600)
 
 
 def _replace(text: str, key: str, value: str) -> str:
@@ -193,9 +199,9 @@ def _verify_port(bind: str, port: int) -> None:
 
 
 def _start(data: Path, config: Path, nginx: str) -> None:
-    (data / "logs").mkdir(parents=True, exist_ok=True)
+    (data / "logs").mkdir(mode=0o700, parents=True, exist_ok=True)
     command = [sys.executable, "-m", "mastio", "serve", "--data", str(data), "--config", str(config), "--edge", nginx]
-    with (data / "logs" / "mastio.log").open("ab") as log:
+    with open(data / "logs" / "mastio.log", "ab", opener=_open_private) as log:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
         started = log.tell()
     deadline = time.monotonic() + START_WITHIN

@@ -53,6 +53,9 @@ def prepare(data: Path, config: Path | None) -> dict[str, Any]:
         raise ConfigurationError("The path of the data folder is too long for a socket.", "Choose a shorter one.")
     for name, mode in FOLDERS.items():
         (data / name).mkdir(mode=mode, parents=True, exist_ok=True)
+        _narrow(data / name, mode | 0o070)
+    if config in (None, data / "mastio.toml"):
+        _narrow(data / "mastio.toml", 0o660)
     keys = open_keys(data, settings.secrets)
     keys.ensure()
     _ensure_node(data)
@@ -75,6 +78,8 @@ def describe(data: Path, plan: Plan) -> dict[str, Any]:
         "workers": settings.server.workers,
         "listen": settings.server.listen,
         "stub_port": settings.server.stub_port,
+        "log_bytes": settings.server.log_megabytes * 1_000_000,
+        "log_files": settings.server.log_files,
         "sockets": [str(data / "run" / f"app-{slot}.sock") for slot in range(settings.server.workers)],
         "addresses": app_addresses(settings, data),
     }
@@ -88,6 +93,16 @@ def renew(data: Path, settings: Settings, authority: Authority) -> None:
     if authority.needs_renewal(now, names):
         authority.issue_server(names, now, settings.pki.server_days * DAY)
     _write_bootstrap(data, settings, authority)
+
+
+def _narrow(path: Path, most: int) -> None:
+    """Take away what everybody may do, where an earlier version allowed it. What a group may do stays."""
+    try:
+        mode = path.stat().st_mode & 0o777
+        if mode & ~most:
+            path.chmod(mode & most)
+    except OSError:  # there is no settings file, or it is another user's, or mounted read-only
+        return
 
 
 def _ensure_node(data: Path) -> None:

@@ -35,7 +35,8 @@ class Section(BaseModel):
 class Server(Section):
     """The core. `listen` is `unix` (sockets in the data folder) or `HOST:PORT`, worker n taking PORT + n.
 
-    `stub_port` runs the stand-in provider on that loopback port (`up --demo`); 0 runs none.
+    `stub_port` runs the stand-in provider on that loopback port (`up --demo`); 0 runs none. A file in `logs/` that is
+    larger than `log_megabytes` is put aside; of each, `log_files` older ones are kept.
     """
 
     public_url: str = "https://localhost:9443"
@@ -45,6 +46,8 @@ class Server(Section):
     max_in_flight: int = Field(default=2048, ge=1)
     stub_port: int = Field(default=0, ge=0, le=65535)
     log_level: Literal["debug", "info", "warning", "error"] = "info"
+    log_megabytes: int = Field(default=50, ge=1)
+    log_files: int = Field(default=5, ge=1, le=100)
 
     @field_validator("public_url")
     @classmethod

@@ -24,6 +24,7 @@ from types import FrameType
 from typing import Any
 
 from mastio.forking import Forked, ForkError, ForkServer
+from mastio.log_files import LogFiles
 from mastio.reloading import EdgeReload
 
 PR_SET_PDEATHSIG = 1
@@ -32,6 +33,9 @@ RENEW_EVERY = 3600.0
 
 RENEW_WITHIN = 10.0
 """Seconds that a look may take: nothing that died is replaced meanwhile."""
+
+LOGS_EVERY = 10.0
+"""Seconds between two looks at the size of the log files."""
 
 STOP_WITHIN = 25.0
 QUICK = 2.0
@@ -72,6 +76,8 @@ class Supervisor:
         self._renew_at = 0.0
         self._published: tuple[int, ...] = ()
         self._reload: EdgeReload | None = None
+        self._logs: LogFiles | None = None
+        self._logs_at = 0.0
         self._environment = {**os.environ, "PROMETHEUS_MULTIPROC_DIR": str(data / "run" / "metrics")}
         self._lock = -1
         self._forks: ForkServer | None = None
@@ -95,6 +101,7 @@ class Supervisor:
         if self._nginx is not None:
             self._children.append(self._edge(self._nginx))
             self._reload = EdgeReload(self._data / "run" / "edge-closing")
+        self._logs = LogFiles(self._data / "logs", plan["log_bytes"], plan["log_files"], self._reopen_logs)
         self._published = self._look_at_edge()
         try:
             for child in self._children:
@@ -203,6 +210,7 @@ class Supervisor:
                 self._renew_at = time.monotonic() + RENEW_EVERY
                 self._renew()
             self._step_reload()
+            self._rotate_logs()
             time.sleep(0.1)
 
     def _look(self, child: Child) -> None:
@@ -243,6 +251,20 @@ class Supervisor:
             if child.name == "edge" and isinstance(child.process, subprocess.Popen) and self._reload is not None:
                 self._reload.step(time.monotonic(), child.process)
 
+    def _rotate_logs(self) -> None:
+        if self._logs is None or time.monotonic() < self._logs_at:
+            return
+        self._logs_at = time.monotonic() + LOGS_EVERY
+        try:
+            self._logs.rotate()
+        except OSError as error:
+            _say(f"the log files are not rotated: {error.strerror}")
+
+    def _reopen_logs(self) -> None:
+        for child in self._children:
+            if child.name == "edge" and child.process is not None and child.process.poll() is None:
+                child.process.send_signal(signal.SIGUSR1)
+
     def _look_at_edge(self) -> tuple[int, ...]:
         """Changes when one of the certificate files of the edge is replaced, or the anchor that clients are given."""
         return tuple(_written(self._data / name) for name in ("edge/server.crt", "edge/clients.pem", "ca/ca.crt"))
@@ -254,8 +276,8 @@ class Supervisor:
         written.replace(self._data / "run" / f"{name}.pid")
 
     def _look_now(self, _: int, __: FrameType | None) -> None:
-        """SIGHUP: whether the edge's certificate is due is looked at now."""
-        self._renew_at = 0.0
+        """SIGHUP: whether the edge's certificate is due, and how large the log files are, is looked at now."""
+        self._renew_at = self._logs_at = 0.0
 
     # --- the end ----------------------------------------------------------------------------------------------------
 
