@@ -182,7 +182,7 @@ class Interruption:
             self.error = error
             self.hung_up = error is None
             if error is not None:
-                self.stop()
+                self._listen_no_more()
             self._exchange.cancel()
 
     def resume(self) -> None:
@@ -191,9 +191,16 @@ class Interruption:
             self._exchange.uncancel()
 
     def stop(self) -> None:
+        """The exchange is over. The task that listened is let go of: it refers back to this, and a circle would keep
+        both until all garbage of the process is looked for, which stops everybody for as long as that takes."""
+        self._listen_no_more()
+        self._exchange = None
+
+    def _listen_no_more(self) -> None:
         self._stopped = True
         if self._waiting is not None:
             self._waiting.cancel()
+            self._waiting = None
 
 
 async def send_start(send: Send, status: int, headers: RawHeaders) -> None:

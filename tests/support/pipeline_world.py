@@ -71,6 +71,8 @@ class World:
         self.services = SERVICES
         self.log_fails_at: str | None = None
         self.arriving: list[dict[str, Any]] = []
+        self.pipeline: Pipeline | None = None
+        """One for all runs, where a test sets it."""
         base = {
             "authenticate": lambda head: CERTIFICATE,
             "authorize": self.allow,
@@ -100,7 +102,7 @@ class World:
         return reply
 
     async def run(self, body: bytes = b"body", headers: Any = (), route: Route = CHAT, more: Any = ()) -> None:
-        pipeline = Pipeline([CHAT], [("test", self.hooks), *more], self.services, Telemetry(), 10)
+        pipeline = self.pipeline or Pipeline([CHAT], [("test", self.hooks), *more], self.services, Telemetry(), 10)
         head = RequestHead("id", "POST", "/chat", b"", {}, list(headers), route, None, "127.0.0.1")
         pieces = [{"type": "http.request", "body": body, "more_body": False}]
         pieces = self.arriving or pieces
