@@ -27,6 +27,7 @@ from mastio.expiry import measure
 from mastio.hooks import Hooks
 from mastio.inprocess import InProcess, read_control
 from mastio.inspection import Finding
+from mastio.lag import LoopLag
 from mastio.operating import HEALTH, JSON, Operating
 from mastio.pipeline import Pipeline
 from mastio.pki.authority import DAY, Authority
@@ -167,6 +168,8 @@ async def open_app(data: Path, slot: int, config: Path | None = None) -> AsyncIt
         now=time.time,
     )
     telemetry = Telemetry(partial(measure, authority, directory, time.time))
+    lag = LoopLag(partial(telemetry.lag, slot))
+    lagging = asyncio.create_task(lag.run(), name="loop-lag")
     verifiers = Verifiers()
     administration = build_control(
         store=store, directory=directory, verifiers=verifiers, authority=authority,
@@ -190,6 +193,7 @@ async def open_app(data: Path, slot: int, config: Path | None = None) -> AsyncIt
             operating.checks += [hook.ready for _, hook in opened if hook.ready]
             yield App(RouteTable(plan.routes), pipeline, keys.key("edge").hex().encode("ascii"))
     finally:
+        lagging.cancel()
         await pools.close()
         await following.close()
         await directory.close()

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
@@ -50,8 +50,9 @@ class Measured(Collector):
 
 
 class Telemetry:
-    """`mastio_exchanges_total{kind,status,code}`, `mastio_exchange_seconds{kind}`, whole exchange in seconds, and
-    `mastio_findings_total{label,direction}`; and what `measure` gives at the moment of asking."""
+    """`mastio_exchanges_total{kind,status,code}`, `mastio_exchange_seconds{kind}`, whole exchange in seconds,
+    `mastio_findings_total{label,direction}`, and `mastio_event_loop_lag_seconds{worker}`; and what `measure` gives at
+    the moment of asking."""
 
     def __init__(self, measure: Measure = tuple) -> None:
         registry = CollectorRegistry()
@@ -67,6 +68,10 @@ class Telemetry:
         self._findings = Counter(
             "mastio_findings", "What inspectors found in texts.", ("label", "direction"), registry=registry
         )
+        self._lag = Gauge(
+            "mastio_event_loop_lag_seconds", "How late a worker's event loop was, at worst, in the last minute.",
+            ("worker",), registry=registry, multiprocess_mode="mostrecent",
+        )  # fmt: skip
         self._found: dict[tuple[str, str], Counter] = {}
         self._counters: dict[tuple[str, int, str], Counter] = {}
         self._histograms: dict[str, Histogram] = {}
@@ -91,6 +96,10 @@ class Telemetry:
             if counter is None:
                 counter = self._found[name] = self._findings.labels(*name)
             counter.inc(finding.times)
+
+    def lag(self, slot: int, seconds: float) -> None:
+        """The worst of the last minute, of the worker in this slot. A worker that takes its place goes on with it."""
+        self._lag.labels(str(slot)).set(seconds)
 
     def render(self) -> bytes:
         """The Prometheus text format, over all workers."""
