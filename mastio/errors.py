@@ -48,6 +48,7 @@ CODES: dict[str, Code] = {
     "not_in_force": Code(409, "Correct or remove the object that the message names; the change is in force then."),
     "last_admin": Code(409, "Give another admin the role admin, without an end, first."),
     "payload_too_large": Code(413, "Send a smaller body."),
+    "too_many_parts": Code(413, "Send fewer messages, parts, members, lines or pairs in one body: see docs/limits.md."),
     "unsupported_media_type": Code(415, "Send the content type that the route expects, without content encoding."),
     "headers_too_large": Code(431, "Send fewer or shorter headers."),
     "invalid_body": Code(422, "Correct the named member; unknown members are refused."),

@@ -283,6 +283,11 @@ class Intake:
     streams: bool = False
 
 
+Narrow = Callable[[], Awaitable["tuple[Action, Message] | None"]]
+"""Which of an action and its alternatives can be carried out at all, where that takes work that only those may cause
+whom policies allow it. None: all of them. Raises `BadRequest` where none can."""
+
+
 @dataclass(frozen=True, slots=True)
 class Message:
     """The body as it came (`raw`: these bytes go upstream unless an inspector changes them) and as parsed.
@@ -302,6 +307,8 @@ class Message:
     """Where texts are in it and in its reply; None: there are none, and it is not inspected."""
     stream: Stream | None = None
     """The body, where it goes on as it arrives; `raw` is empty then."""
+    narrow: Narrow | None = None
+    """What is left to find out once the action is authorized; None: nothing."""
 
     @property
     def bound(self) -> Bound | None:

@@ -65,9 +65,10 @@ TakeIn = Callable[[RequestHead, Principal], Intake]
 """Called before the body is read, for the kinds that it is given for; all others are read whole, up to the route's
 limit."""
 
-Read = Callable[[RequestHead, Principal, bytes], tuple[Action, Message]]
+Read = Callable[[RequestHead, Principal, bytes], tuple[Action, Message] | Awaitable[tuple[Action, Message]]]
 """Called once for the route's kind, after authentication. Parses the whole body, which is empty where it goes on as it
-arrives; unknown or doubtful is BadRequest."""
+arrives; unknown or doubtful is BadRequest. Nobody has authorized anything yet: bound the work before it is done, and be
+a coroutine where it may take long (`mastio.aside`)."""
 
 Authorize = Callable[[Principal, Action], Awaitable[Decision | None]]
 """Called for every action of an agent, in plugin order, until one denies."""

@@ -22,6 +22,7 @@ from dataclasses import replace
 from time import perf_counter
 from typing import Any, TypeVar
 
+from mastio import aside
 from mastio.answer import Answer
 from mastio.errors import (
     AuditError,
@@ -62,7 +63,7 @@ from mastio.exchange import (
 )
 from mastio.hooks import Hooks
 from mastio.identity import bind
-from mastio.inspection import Block, Finding, Redact, Watch, merge
+from mastio.inspection import Block, Finding, Layout, Passage, Redact, Texts, Watch, merge
 from mastio.problem import render
 from mastio.restriction import find_excess
 from mastio.services import Services, Wanted
@@ -218,7 +219,8 @@ class Pipeline:
             body = await read_body(head, receive, intake.limit)
             authenticated = self._look_again(authenticated)
             progress.principal = authenticated.principal
-        action, message = self._read[head.route.kind](head, authenticated.principal, body)
+        reading = self._read[head.route.kind](head, authenticated.principal, body)
+        action, message = reading if isinstance(reading, tuple) else await reading
         if stream is not None:
             message = replace(message, stream=stream)
         progress.action, progress.message = action, message
@@ -238,13 +240,23 @@ class Pipeline:
 
     async def _authorize(self, read: Read, progress: Progress, timings: Timings) -> Authorized:
         started = perf_counter()
-        decision = await self._judge(read)
-        if read.action.alternatives and not isinstance(decision, Allow):
-            read, decision = await self._find_other(read, decision, self._judge)
+        asked = read
+        read, decision = await self._choose(asked)
+        if asked.message.narrow is not None and not isinstance(decision, Deny):
+            narrowed = await asked.message.narrow()
+            if narrowed is not None:
+                progress.action, progress.message = narrowed
+                read, decision = await self._choose(Read(asked.authenticated, *narrowed))
         timings.policy = perf_counter() - started
         if isinstance(decision, Deny):
             raise progress.deny(decision)
         return Authorized(read, decision)
+
+    async def _choose(self, read: Read) -> tuple[Read, Decision]:
+        decision = await self._judge(read)
+        if read.action.alternatives and not isinstance(decision, Allow):
+            return await self._find_other(read, decision, self._judge)
+        return read, decision
 
     async def _find_other(
         self, read: Read, decision: Decision, judge: Callable[[Read], Awaitable[Decision]]
@@ -309,8 +321,9 @@ class Pipeline:
         message, layout = read.message, read.message.layout
         watches: list[Watch] = []
         if self._inspectors and layout is not None:
-            texts = layout.request(message.raw, message.document)
-            passages, changed = list(texts.passages), dict[int, str]()
+            is_short = aside.is_short(message.raw)
+            texts, passages = await aside.run(is_short, _find_texts, layout, message)
+            changed = dict[int, str]()
             for inspect in self._inspectors:
                 verdict = await inspect(read.authenticated.principal, read.action, passages)
                 progress.findings = merge((*progress.findings, *verdict.findings))
@@ -324,7 +337,7 @@ class Pipeline:
                     for number, text in verdict.texts.items():
                         passages[number] = passages[number]._replace(text=text)
             if changed:
-                message = _with_texts(message, texts.replace(changed))
+                message = await aside.run(is_short, _with_texts, message, texts, changed)
         timings.inspect = perf_counter() - started
         authorized = await self._authorize_content(authorized, progress, timings)
         return Inspected(authorized, message, authorized.decision, progress.findings, tuple(watches))
@@ -579,7 +592,14 @@ async def _gather(inspected: Inspected) -> Inspected:
     )
 
 
-def _with_texts(message: Message, raw: bytes) -> Message:
+def _find_texts(layout: Layout, message: Message) -> tuple[Texts, list[Passage]]:
+    """Raises `Blocked`, and `BadRequest` for more of them than can be looked into."""
+    texts = layout.request(message.raw, message.document)
+    return texts, list(texts.passages)
+
+
+def _with_texts(message: Message, texts: Texts, changed: Mapping[int, str]) -> Message:
+    raw = texts.replace(changed)
     if message.document is None:  # it is no JSON, and need not become any
         return replace(message, raw=raw)
     try:

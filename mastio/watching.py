@@ -8,6 +8,7 @@ from typing import Any
 
 import orjson
 
+from mastio import aside
 from mastio.errors import Blocked, DispatchError
 from mastio.exchange import Window
 from mastio.inspection import Block, Finding, Layout, Redact, Rewriter, Texts, Watch, merge
@@ -29,7 +30,7 @@ class Watching:
         """What of a whole reply may be released. Raises `Blocked`, and `DispatchError` for what cannot be read."""
         if not body:
             return body
-        texts = self._read(body)
+        texts = await aside.run(aside.is_short(body), self._read, body)
         for watch in self._watches:
             passages = texts.passages
             if not passages:
@@ -38,9 +39,12 @@ class Watching:
             if isinstance(verdict, Block):
                 raise Blocked(verdict.message, verdict.findings)
             if isinstance(verdict, Redact) and verdict.texts:
-                body = _without_piecemeal(texts.replace(verdict.texts))
-                texts = self._read(body)
+                body, texts = await aside.run(aside.is_short(body), self._replace, texts, verdict.texts)
         return body
+
+    def _replace(self, texts: Texts, changed: Mapping[int, str]) -> tuple[bytes, Texts]:
+        body = _without_piecemeal(texts.replace(changed))
+        return body, self._read(body)
 
     def _read(self, body: bytes) -> Texts:
         """The texts of a body. What is no JSON is one text: what a provider says of an error may be a page."""

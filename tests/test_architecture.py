@@ -12,7 +12,8 @@ CORE = sorted((ROOT / "mastio").rglob("*.py"))
 PLUGINS = sorted((ROOT / "plugins").rglob("*.py"))
 
 PLUGIN_MAY = {
-    "mastio", "mastio.automata", "mastio.budgets", "mastio.cedar.paths", "mastio.cedar.schema", "mastio.cedar.source",
+    "mastio", "mastio.aside", "mastio.automata", "mastio.budgets", "mastio.cedar.paths", "mastio.cedar.schema",
+    "mastio.cedar.source",
     "mastio.decoding", "mastio.destination", "mastio.inspection", "mastio.matching", "mastio.reading.document",
     "mastio.reading.stream",
     "mastio.errors", "mastio.exchange", "mastio.hooks", "mastio.jose", "mastio.oauth_client", "mastio.presented",

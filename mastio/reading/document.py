@@ -18,7 +18,7 @@ import orjson
 
 from mastio.errors import Blocked
 from mastio.inspection import Carrier, Passage
-from mastio.strictjson import JsonError, parse
+from mastio.strictjson import Allowance, JsonError, TooManyValues, mask_escapes, parse
 
 MAX_NESTED = 4
 """How deep documents may lie in strings of documents; what is deeper is read as the text that it is."""
@@ -83,7 +83,9 @@ _CHOSEN = re.compile(r"[A-Za-z]{1,24}(?:[._/-][A-Za-z]{1,24}){0,6}(?:_20\d{6})?"
 _GIVEN_OUT = re.compile(
     r"(?:chatcmpl|cmpl|msg|resp|call|toolu|srvtoolu|fc|ctc|rs|ws|item|fp)[-_](?!.*[0-9]{7})[A-Za-z0-9]{4,64}"
 )
-_LEAF = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|-?[0-9][0-9.eE+-]*', re.DOTALL)
+_LEAF = re.compile(rb'"[^"]*"|-?[0-9][0-9.eE+-]*')
+"""Where escapes are masked."""
+
 _DATA_URL = re.compile(r"data:([a-z0-9.+/-]*)(?:;[a-z]+=[^;,]*)*;base64,", re.IGNORECASE)
 _MAGIC = (
     b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"RIFF", b"%PDF-", b"ID3", b"OggS", b"PK\x03\x04", b"fLaC", b"BM", b"II*\0",
@@ -112,9 +114,10 @@ class Leaf(NamedTuple):
 
 class Document:
     """`names` are the API's own: members with such a name give only their value to read. Without any the API is not
-    known, and no member is taken to be one that only an API would fill."""
+    known, and no member is taken to be one that only an API would fill. `allowance`: what the documents in it may
+    weigh, all together."""
 
-    __slots__ = ("_children", "_count", "_depth", "_key", "_names", "_raw", "_value", "_wrap", "leaves")
+    __slots__ = ("_allowance", "_children", "_count", "_depth", "_key", "_names", "_raw", "_value", "_wrap", "leaves")
 
     def __init__(
         self,
@@ -124,8 +127,10 @@ class Document:
         carrier: Carrier = "other",
         depth: int = 0,
         wrap: str | None = None,
+        allowance: Allowance | None = None,
     ) -> None:
         self._key = object()
+        self._allowance = allowance or Allowance()
         self._raw = raw
         self._value = value
         self._names = names
@@ -182,7 +187,7 @@ class Document:
             return own[1].encode()
         pieces: list[bytes] = []
         end = 0
-        for ordinal, match in enumerate(_LEAF.finditer(self._raw), 1):
+        for ordinal, match in enumerate(_LEAF.finditer(mask_escapes(self._raw)), 1):
             if ordinal in own:
                 pieces += (self._raw[end : match.start()], orjson.dumps(own[ordinal]))
                 end = match.end()
@@ -245,15 +250,20 @@ class Document:
         if child is None:
             self._keep("string", text, carrier, own)
         else:
-            self._children.append((self._count, child))
-            self.leaves += child.leaves
+            if child.leaves:
+                self._children.append((self._count, child))
+                self.leaves += child.leaves
 
     def _open(self, name: str, text: str, carrier: Carrier) -> Document | None:
-        """The document in a string; None for one that is a text, an empty document for what nobody can read."""
+        """The document in a string; None for one that is a text, an empty document for what nobody can read. Raises
+        `Blocked` for more documents than can be looked into."""
         if text[0] in "{[" and text[-1] in "}]":
             raw = text.encode()
             try:
-                return Document(raw, parse(raw), self._names, carrier, self._depth + 1)
+                value = parse(raw, self._allowance)
+                return Document(raw, value, self._names, carrier, self._depth + 1, None, self._allowance)
+            except TooManyValues as error:
+                raise Blocked("There are more values in it than are taken apart.") from error
             except JsonError:
                 return None
         if len(text) < LONG_BLOB or name not in BLOBS:

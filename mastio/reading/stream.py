@@ -246,6 +246,8 @@ class StreamRewriter:
 
 def is_object_to_others(data: bytes) -> bool:
     """Whether a client that is less strict would read an event of the API: with a name twice, or with NaN."""
+    if data.removeprefix(BOM_UTF8).lstrip()[:1] != b"{" and b"\0" not in data[:4]:
+        return False  # an object in any encoding has one or the other (RFC 4627 §3); no need to read the rest
     try:
         return isinstance(json.loads(data), dict)
     except (ValueError, RecursionError):

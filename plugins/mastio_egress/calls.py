@@ -7,12 +7,13 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 
+from mastio import aside
 from mastio.destination import find_destination
 from mastio.errors import BadRequest, Denied, DispatchError
 from mastio.exchange import JSON, Action, Intake, Message, Principal, Recorded, Reply, RequestHead
 from mastio.services import UpstreamReply
 from mastio.store.base import ConnectionRow
-from mastio.strictjson import JsonError, parse
+from mastio.strictjson import Allowance, JsonError, TooManyValues, parse
 from mastio_egress.credentials import Outgoing
 from mastio_egress.headers import declared_length, outgoing
 from mastio_egress.paths import find_upstream_path, is_allowed
@@ -52,7 +53,7 @@ class Calls:
             return Intake(min(row.limits.request_bytes, MOST_WHOLE))
         return Intake(row.limits.request_bytes, streams=True)
 
-    def read(self, head: RequestHead, principal: Principal, body: bytes) -> tuple[Action, Message]:
+    async def read(self, head: RequestHead, principal: Principal, body: bytes) -> tuple[Action, Message]:
         """Raises `BadRequest` and `Denied`."""
         opened = self._find(head)
         row = opened.row
@@ -68,7 +69,7 @@ class Calls:
         }
         details = {"connection": row.name, "host": destination.host}
         layout = open_layout(row, head) if row.inspect_request or row.inspect_response else None
-        document = _read_json(head, body) if row.inspect_request else None
+        document = await aside.run(aside.is_short(body), _read_json, head, body) if row.inspect_request else None
         action = Action(KIND, "Connection", row.name, attributes)
         return action, Message(body, document, details, plan, layout=layout)
 
@@ -190,11 +191,14 @@ def _most(head: RequestHead, row: ConnectionRow) -> int:
 
 
 def _read_json(head: RequestHead, body: bytes) -> JSON:
-    """The value of a body that says that it is JSON; None for any other. Raises `BadRequest` (invalid_json)."""
+    """The value of a body that says that it is JSON; None for any other. Raises `BadRequest` (invalid_json,
+    too_many_parts)."""
     kind = (head.header(b"content-type") or b"").split(b";")[0].strip().lower()
     if not body or not (kind == b"application/json" or kind.endswith(b"+json")):
         return None
     try:
-        return parse(body)
+        return parse(body, Allowance())
+    except TooManyValues as error:
+        raise BadRequest(str(error), code="too_many_parts") from error
     except JsonError as error:
         raise BadRequest(str(error), code="invalid_json") from error

@@ -5,6 +5,7 @@ form its names and values, else all of it. The path and the query of the request
 from __future__ import annotations
 
 import re
+from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -12,16 +13,22 @@ from urllib.parse import quote_plus, unquote_plus
 
 import orjson
 
-from mastio.errors import Blocked
+from mastio.errors import BadRequest, Blocked
 from mastio.exchange import RequestHead
 from mastio.inspection import Carrier, Layout, Passage, Texts
 from mastio.reading.document import MAX_TEXTS, Document
 from mastio.reading.stream import Delta, Key, Shape, StreamRewriter, is_object_to_others
 from mastio.store.base import ConnectionRow
-from mastio.strictjson import JsonError, parse
+from mastio.strictjson import Allowance, JsonError, TooManyValues, parse
 
 NAMES: frozenset[str] = frozenset()
 """No API is known here, so every name is a text."""
+
+MOST_PAIRS = 10_000
+"""Of a form, or of a query."""
+
+MOST_LINES = 50_000
+"""Of JSON, one value each."""
 
 FORM = b"application/x-www-form-urlencoded"
 
@@ -35,7 +42,9 @@ class Form:
     so what is JSON within a value is read as such. What is not changed keeps its bytes."""
 
     def __init__(self, raw: bytes, carrier: Carrier = "user") -> None:
-        """Raises `Blocked` for what is no text."""
+        """Raises `Blocked` for what is no text, and `BadRequest` for more pairs than are taken apart."""
+        if raw.count(b"&") >= MOST_PAIRS:
+            raise BadRequest(f"There are more than {MOST_PAIRS} pairs.", code="too_many_parts")
         self._pairs = [pair.partition(b"=") for pair in raw.split(b"&")]
         self._said = [{_decode(name): _decode(value)} for name, _, value in self._pairs]
         self._texts = Document(orjson.dumps(self._said), self._said, NAMES, carrier)
@@ -63,16 +72,26 @@ class Lines:
     """`Texts` of lines of JSON (NDJSON): each is read by itself."""
 
     def __init__(self, raw: bytes, carrier: Carrier) -> None:
-        """Raises `Blocked`."""
+        """Raises `Blocked`, and `BadRequest` for more lines, or values in them, than are taken apart."""
+        if raw.count(b"\n") >= MOST_LINES:
+            raise BadRequest(f"There are more than {MOST_LINES} lines.", code="too_many_parts")
         self._lines = raw.split(b"\n")
-        self._texts = [read_text(line, carrier) for line in self._lines]
-        self._numbers = [(n, k) for n, texts in enumerate(self._texts) for k in range(len(texts.passages))]
-        if len(self._numbers) > MAX_TEXTS:
-            raise Blocked(f"There are more than {MAX_TEXTS} texts in it, which nobody looks into.")
-
-    @property
-    def passages(self) -> Sequence[Passage]:
-        return [passage for texts in self._texts for passage in texts.passages]
+        self._texts: dict[int, Texts] = {}
+        self._numbers: list[tuple[int, int]] = []
+        self.passages: list[Passage] = []
+        allowance = Allowance()
+        for n, line in enumerate(self._lines):
+            if not line.strip():
+                continue
+            texts = read_text(line, carrier, allowance)
+            passages = texts.passages
+            if not passages:
+                continue
+            self._texts[n] = texts
+            self._numbers += [(n, k) for k in range(len(passages))]
+            self.passages += passages
+            if len(self.passages) > MAX_TEXTS:
+                raise Blocked(f"There are more than {MAX_TEXTS} texts in it, which nobody looks into.")
 
     def place(self, number: int) -> str:
         line, within = self._numbers[number]
@@ -137,7 +156,8 @@ def _read_body(head: RequestHead, raw: bytes, document: Any) -> Texts | None:
         return Document(raw, document, NAMES, "user")
     if declared.partition(b";")[0].strip() == FORM:
         return Form(raw)
-    if _parse_container(raw) is None and _parse_container(raw.partition(b"\n")[0]) is not None:
+    first, _, rest = raw.partition(b"\n")
+    if rest and not rest.isspace() and _parse_container(first, Allowance()) is not None:
         return Lines(raw, "user")
     return read_text(raw, "user")
 
@@ -148,11 +168,13 @@ def has_readable_charset(content_type: bytes) -> bool:
     return charset is None or charset[1] in _READABLE
 
 
-def read_text(raw: bytes, carrier: Carrier) -> Texts:
-    """What may be JSON, and is one text otherwise. Raises `Blocked`."""
-    value = _parse_container(raw)
+def read_text(raw: bytes, carrier: Carrier, allowance: Allowance | None = None) -> Texts:
+    """What may be JSON, and is one text otherwise. Raises `Blocked`, and `BadRequest` for more values than are taken
+    apart."""
+    allowance = allowance or Allowance()
+    value = _parse_container(raw, allowance)
     if value is not None:
-        return Document(raw, value, NAMES, carrier)
+        return Document(raw, value, NAMES, carrier, allowance=allowance)
     if is_object_to_others(raw):
         raise Blocked("The content is read in several ways, so it cannot be inspected.")
     try:
@@ -161,12 +183,14 @@ def read_text(raw: bytes, carrier: Carrier) -> Texts:
         raise Blocked("The content is no text, so it cannot be inspected.") from error
 
 
-def _parse_container(raw: bytes) -> Any:
-    """The JSON object or array that it is; None for anything else."""
-    if raw.lstrip()[:1] not in (b"{", b"["):
+def _parse_container(raw: bytes, allowance: Allowance) -> Any:
+    """The JSON object or array that it is; None for anything else. Raises `BadRequest`."""
+    if raw.removeprefix(BOM_UTF8).lstrip()[:1] not in (b"{", b"["):
         return None
     try:
-        return parse(raw)
+        return parse(raw, allowance)
+    except TooManyValues as error:
+        raise BadRequest(str(error), code="too_many_parts") from error
     except JsonError:
         return None
 

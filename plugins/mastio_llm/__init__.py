@@ -17,7 +17,7 @@ from mastio.exchange import Dialect, Role, Route
 from mastio.hooks import BaseUrl, Hooks, Networks, Plugin, PluginSettings
 from mastio.services import Services
 from mastio.store.base import ProviderKind, ProviderRow
-from mastio_llm.calls import Calls, Resilience
+from mastio_llm.calls import MAX_PARTS, Calls, Resilience
 from mastio_llm.dialects import OPERATIONS
 from mastio_llm.models import Models
 from mastio_llm.prices import PriceRow, Prices, PriceTable, parse_table
@@ -90,13 +90,14 @@ class Settings(PluginSettings):
     `weight` or by `latency`. `fallbacks`: for a model, other `provider/model`s that are tried when it fails. `prices`:
     rows that come before those of the shipped table, one `[[llm.prices]]` table each, with `models` (a glob), `input`,
     `output`, `cached`, `cache_write`, `cache_write_1h` (USD for a million tokens, as strings), `max_output` and
-    `context` (tokens)."""
+    `context` (tokens). `max_parts`: how many messages, parts, tools and other items of lists a call may have."""
 
     providers: tuple[Provider, ...] = ()
     retries: int = Field(default=1, ge=0, le=5)
     balance: Balance = "weight"
     fallbacks: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     prices: tuple[PriceRow, ...] = ()
+    max_parts: int = Field(default=MAX_PARTS, ge=100, le=1_000_000)
 
 
 def read_provider(provider: Provider) -> ProviderRow:
@@ -132,7 +133,7 @@ async def setup(settings: Settings, services: Services) -> AsyncIterator[Hooks]:
     registry = Registry(services, [read_provider(provider) for provider in settings.providers])
     services.directory.on_change(registry.reload)
     resilience = Resilience(settings.retries, settings.balance, settings.fallbacks)
-    calls = Calls(services, registry, Prices(settings.prices, read_prices()), resilience)
+    calls = Calls(services, registry, Prices(settings.prices, read_prices()), resilience, max_parts=settings.max_parts)
     models = Models(services, registry)
     kinds = {operation.kind for operation in OPERATIONS.values()}
     yield Hooks(

@@ -17,9 +17,11 @@ from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import orjson
 
+from mastio import aside
 from mastio.errors import DispatchError, MastioError, UpstreamTimeout
 from mastio.exchange import MOST_USED, Recorded, Reply, RequestHead, Window
 from mastio.services import Upstream, UpstreamReply
@@ -99,6 +101,11 @@ class Way:
         body = self._translate(body)
         return body if self.adaptation is None else self.adaptation.request(body, head)
 
+    def rewrites(self, limit: int | None) -> bool:
+        """Whether another body than the caller's goes up."""
+        renamed = self.choice.renamed and self.operation.in_body
+        return renamed or limit is not None or self.translation is not None or self.adaptation is not None
+
     def _translate(self, body: bytes) -> bytes:
         if self.translation is not None:
             return orjson.dumps(self.translation.request(orjson.loads(body), self.choice.model))
@@ -142,7 +149,8 @@ async def attempt(way: Way, pool: Upstream, credential: Credential, recorded: Re
     raw = recorded.message.raw
     recorded.meter.begin()
     limit = find_limit(raw, way.asked, way.price, recorded.reserved.granted)
-    body = way.encode_request(raw, recorded.head, limit)
+    is_brief = aside.is_short(raw) or not way.rewrites(limit)
+    body = await aside.run(is_brief, way.encode_request, raw, recorded.head, limit)
     headers = request_headers(recorded.head, way.choice)
     headers += await credential.headers("POST", way.address, headers, body)
     recorded.meter.follow(lambda: way.count_unseen(len(raw), limit))
@@ -208,8 +216,9 @@ async def _reply(upstream: UpstreamReply, way: Way, credential: Credential, reco
     usage = way.upstream.usage(document)
     recorded.meter.usage = used = way.count_used(usage, len(recorded.message.raw), len(body))
     if way.translation is not None:
-        asked = orjson.loads(recorded.message.raw)
-        headers, body = declare(headers, JSON), orjson.dumps(way.translation.reply(document, asked, int(time.time())))
+        is_brief = aside.is_short(recorded.message.raw) and aside.is_short(body)
+        body = await aside.run(is_brief, _translate_reply, way.translation, document, recorded.message.raw)
+        headers = declare(headers, JSON)
     return Reply(200, headers + usage_headers(used if usage else None), body)
 
 
@@ -228,7 +237,8 @@ async def _begin(
     if way.adaptation is not None:
         headers = declare(headers, EVENTS)
     if way.translation is not None:
-        translator = way.translation.open(orjson.loads(recorded.message.raw), int(time.time()), form)
+        raw = recorded.message.raw
+        translator = await aside.run(aside.is_short(raw), _open_translator, way.translation, raw, form)
         headers = declare(headers, EVENTS if form == "events" else JSON)
         windows = _translate(windows, translator)
     # the head goes out with it, and nobody can be tried in this one's place any more
@@ -243,6 +253,14 @@ async def _begin(
     headers += usage_headers(_known_at_start(splitter.usage, first, way))
     encode_break = partial(_break, operation, form, recorded.head.id)
     return Reply(200, headers, _chain(first, windows), encode_break=encode_break)
+
+
+def _translate_reply(translation: Translation, document: dict[str, Any], asked: bytes) -> bytes:
+    return orjson.dumps(translation.reply(document, orjson.loads(asked), int(time.time())))
+
+
+def _open_translator(translation: Translation, asked: bytes, form: Form) -> StreamTranslator:
+    return translation.open(orjson.loads(asked), int(time.time()), form)
 
 
 def _splitter(headers: Headers, way: Way) -> Splitter | ArraySplitter | None:

@@ -15,19 +15,20 @@ from math import ceil
 from time import monotonic
 from typing import Any
 
+from mastio import aside
 from mastio.errors import BadRequest, DispatchError
 from mastio.exchange import Action, Bound, Message, Principal, Question, Recorded, Reply, RequestHead, Window
 from mastio.services import Services
-from mastio.strictjson import JsonError, parse_object
+from mastio.strictjson import Allowance, JsonError, TooManyValues, parse_object
 from mastio_llm.attempt import Transient, Way, attempt
 from mastio_llm.breaker import Health
 from mastio_llm.counting import bound_call
 from mastio_llm.dialects import OPERATIONS, SPEAKERS
-from mastio_llm.dialects.operation import Asked, verify_plain
+from mastio_llm.dialects.operation import Asked, Operation, count_parts, verify_plain
 from mastio_llm.facts import CallFacts, Facts
 from mastio_llm.links import verify_links
 from mastio_llm.passing import parse_retry_after, passed_on, read_query, verify_json_type
-from mastio_llm.prices import Prices
+from mastio_llm.prices import Price, Prices
 from mastio_llm.registry import Registry
 from mastio_llm.texts import LAYOUTS
 from mastio_llm.translate import TRANSLATIONS
@@ -38,6 +39,18 @@ LONGEST_WAIT = 2.0
 """Seconds between two tries, at most: a provider that wants more is not tried again."""
 
 FIRST_WAIT = 0.1
+
+MAX_PARTS = 50_000
+"""Messages, parts, tools and other items of lists in one call, all together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A body, read: its value, what it asks for, and what policies may look at."""
+
+    document: dict[str, Any]
+    asked: Asked
+    facts: CallFacts
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,25 +72,24 @@ class Calls:
         prices: Prices,
         resilience: Resilience,
         draw: Callable[[], float] = random.random,
+        max_parts: int = MAX_PARTS,
     ) -> None:
+        self._max_parts = max_parts
         self._services = services
         self._registry = registry
         self._prices = prices
         self._resilience = resilience
         self._draw = draw
 
-    def read(self, head: RequestHead, principal: Principal, body: bytes) -> tuple[Action, Message]:
-        """The action on `provider/model`, with the others that may stand for it. Raises `BadRequest`."""
+    async def read(self, head: RequestHead, principal: Principal, body: bytes) -> tuple[Action, Message]:
+        """The action on `provider/model`, with the others that may stand for it. Raises `BadRequest`.
+
+        Nothing is translated yet: whether that is possible is found out for those who may make the call.
+        """
         verify_json_type(head)
         operation = OPERATIONS[head.route.path]
-        try:
-            document = parse_object(body)
-        except JsonError as error:
-            raise BadRequest(str(error), code="invalid_json") from error
-        asked = operation.find(head.params, head.query, document)
-        if operation.links is not None and (operation.link_marker in body or b"\\u" in body):
-            verify_links(operation.links(document))
-        resilience, registry = self._resilience, self._registry
+        opened = await aside.run(aside.is_short(body), open_body, operation, head, body, self._max_parts)
+        asked, resilience, registry = opened.asked, self._resilience, self._registry
         found = resolve(asked.model, registry.providers, operation.dialect, resilience.fallbacks)
         if not found:
             raise BadRequest("No configured provider serves this model.", code="model_not_found")
@@ -85,60 +97,19 @@ class Calls:
         ways, refusal = [], None
         for choice in found:
             try:
-                ways.append(self._way(head, choice, asked=asked, document=document))
-            except BadRequest as error:  # what cannot be carried over is refused before it is an intent
+                ways.append(find_way(head, choice, asked))
+            except BadRequest as error:
                 refusal = refusal or error
         if not ways:
             raise refusal or BadRequest("No configured provider serves this model.", code="model_not_found")
-        return self._describe(head, body, document, ways)
+        ways = [replace(way, price=self._price(way.choice)) for way in ways]
+        action, message = describe_call(head, body, opened, ways)
+        if any(way.translation is not None for way in ways):
+            message = replace(message, narrow=partial(narrow, head, body, opened, ways))
+        return action, message
 
-    def _way(self, head: RequestHead, choice: Choice, *, asked: Asked, document: dict[str, Any]) -> Way:
-        """Raises `BadRequest` (not_translatable)."""
-        operation, translation = OPERATIONS[head.route.path], None
-        speaker = SPEAKERS[choice.provider.kind]
-        if speaker.dialect != operation.dialect:
-            translation = TRANSLATIONS.get((head.route.path, choice.provider.kind))
-            if translation is None:
-                raise BadRequest(
-                    "This model's provider does not speak the API that was called.", code="not_translatable"
-                )
-            translation.request(document, choice.model)
-        price = self._prices.find(choice.provider.kind, choice.provider.name, choice.model)
-        carried = operation.query if translation is None else frozenset()
-        way = Way(operation, asked, choice, price, read_query(head.query, carried), translation)
-        if speaker.adaptation is not None and way.upstream.kind not in speaker.adaptation.addresses:
-            raise BadRequest("This model's provider has nothing like what was called.", code="not_translatable")
-        if speaker.adaptation is not None or not way.upstream.in_body:
-            verify_plain(choice.model)
-        return way
-
-    def _describe(
-        self, head: RequestHead, body: bytes, document: dict[str, Any], ways: list[Way]
-    ) -> tuple[Action, Message]:
-        first = ways[0]
-        choice, stream = first.choice, first.asked.form != "whole"
-        facts, kind = CallFacts(first.operation, first.asked, document, len(body)), first.operation.kind
-        actions = [
-            Action(kind, "Model", way.choice.target, Facts(way.choice.provider, facts), alias=way.choice.alias)
-            for way in ways
-        ]
-        details = {"model": choice.model, "provider": choice.provider.name, "stream": stream}
-        if len(ways) > 1:
-            actions[0] = replace(actions[0], alternatives=tuple(actions[1:]))
-            details = {"stream": stream, "targets": [way.choice.target for way in ways]}
-        context = [head.route.path.encode(), first.asked.form.encode()]
-        for way in ways:
-            where = f"{way.choice.target} {way.choice.provider.kind} {way.choice.provider.base_url}{way.query}"
-            context += (where.encode(), *passed_on(head, way.choice))
-        return actions[0], Message(
-            body,
-            document,
-            details,
-            {way.choice.target: way for way in ways},
-            None if first.operation.free else partial(bound_ways, ways=ways),
-            Question(tuple(context), first.asked.has_one_answer),
-            LAYOUTS[head.route.path][first.asked.form],
-        )
+    def _price(self, choice: Choice) -> Price | None:
+        return self._prices.find(choice.provider.kind, choice.provider.name, choice.model)
 
     async def dispatch(self, recorded: Recorded) -> Reply:
         """The first good answer; where there is none, what was said last. Raises `DispatchError`."""
@@ -206,6 +177,97 @@ async def _watch(windows: AsyncIterator[Window], health: Health) -> AsyncIterato
     except DispatchError:
         health.fail(monotonic(), monotonic() - started)
         raise
+
+
+def open_body(operation: Operation, head: RequestHead, body: bytes, max_parts: int) -> Opened:
+    """Raises `BadRequest`: for what is too much before anything is done with it."""
+    try:
+        document = parse_object(body, Allowance())
+    except TooManyValues as error:
+        raise BadRequest(str(error), code="too_many_parts") from error
+    except JsonError as error:
+        raise BadRequest(str(error), code="invalid_json") from error
+    if count_parts(body, document, max_parts) > max_parts:
+        raise BadRequest(f"There are more than {max_parts} messages, parts and tools.", code="too_many_parts")
+    asked = operation.find(head.params, head.query, document)
+    if operation.links is not None and (operation.link_marker in body or b"\\u" in body):
+        verify_links(operation.links(document))
+    facts = CallFacts(operation, asked, document, len(body))
+    if not aside.is_short(body):
+        try:
+            facts.tell()
+        except TooManyValues as error:
+            raise BadRequest(
+                "A call's arguments have more values than are taken apart.", code="too_many_parts"
+            ) from error
+    return Opened(document, asked, facts)
+
+
+def find_way(head: RequestHead, choice: Choice, asked: Asked) -> Way:
+    """Without its price. Raises `BadRequest` (not_translatable) where nothing that is asked there could be."""
+    operation, translation = OPERATIONS[head.route.path], None
+    speaker = SPEAKERS[choice.provider.kind]
+    if speaker.dialect != operation.dialect:
+        translation = TRANSLATIONS.get((head.route.path, choice.provider.kind))
+        if translation is None:
+            raise BadRequest("This model's provider does not speak the API that was called.", code="not_translatable")
+    carried = operation.query if translation is None else frozenset()
+    way = Way(operation, asked, choice, None, read_query(head.query, carried), translation)
+    if speaker.adaptation is not None and way.upstream.kind not in speaker.adaptation.addresses:
+        raise BadRequest("This model's provider has nothing like what was called.", code="not_translatable")
+    if speaker.adaptation is not None or not way.upstream.in_body:
+        verify_plain(choice.model)
+    return way
+
+
+async def narrow(head: RequestHead, body: bytes, opened: Opened, ways: Sequence[Way]) -> tuple[Action, Message] | None:
+    """`exchange.Narrow`: without the ways whose provider has no counterpart of something in the call. What cannot be
+    carried over is refused before it is an intent. Raises `BadRequest` (not_translatable)."""
+    left, refusal = await aside.run(aside.is_short(body), find_translatable, opened.document, ways)
+    if not left:
+        raise refusal or BadRequest("No configured provider serves this model.", code="model_not_found")
+    return None if len(left) == len(ways) else describe_call(head, body, opened, left)
+
+
+def find_translatable(document: dict[str, Any], ways: Sequence[Way]) -> tuple[list[Way], BadRequest | None]:
+    """And why the first of the others is none. Each kind of translation is tried once, whatever the model is called."""
+    tried: dict[int, BadRequest | None] = {}
+    for way in ways:
+        if way.translation is None or id(way.translation) in tried:
+            continue
+        tried[id(way.translation)] = None
+        try:
+            way.translation.request(document, way.choice.model)
+        except BadRequest as error:
+            tried[id(way.translation)] = error
+    left = [way for way in ways if tried.get(id(way.translation)) is None]
+    return left, next((error for error in tried.values() if error is not None), None)
+
+
+def describe_call(head: RequestHead, body: bytes, opened: Opened, ways: Sequence[Way]) -> tuple[Action, Message]:
+    first = ways[0]
+    choice, stream, kind = first.choice, first.asked.form != "whole", first.operation.kind
+    actions = [
+        Action(kind, "Model", way.choice.target, Facts(way.choice.provider, opened.facts), alias=way.choice.alias)
+        for way in ways
+    ]
+    details = {"model": choice.model, "provider": choice.provider.name, "stream": stream}
+    if len(ways) > 1:
+        actions[0] = replace(actions[0], alternatives=tuple(actions[1:]))
+        details = {"stream": stream, "targets": [way.choice.target for way in ways]}
+    context = [head.route.path.encode(), first.asked.form.encode()]
+    for way in ways:
+        where = f"{way.choice.target} {way.choice.provider.kind} {way.choice.provider.base_url}{way.query}"
+        context += (where.encode(), *passed_on(head, way.choice))
+    return actions[0], Message(
+        body,
+        opened.document,
+        details,
+        {way.choice.target: way for way in ways},
+        None if first.operation.free else partial(bound_ways, ways=ways),
+        Question(tuple(context), first.asked.has_one_answer),
+        LAYOUTS[head.route.path][first.asked.form],
+    )
 
 
 def describe(reply: Reply, way: Way, recorded: Recorded, tries: int) -> Reply:

@@ -26,10 +26,15 @@ class CallFacts:
         self.asked = asked
         self.size = size
 
+    def tell(self) -> None:
+        """Find out now what is told of it, where that may take long."""
+        self._told = TELL[self._operation.dialect, self._operation.kind](self._document)
+
     @property
     def told(self) -> Told:
         if self._told is None:
-            self._told = TELL[self._operation.dialect, self._operation.kind](self._document)
+            self.tell()
+        assert self._told is not None
         return self._told
 
 

@@ -7,10 +7,9 @@ Names that are no strings are no names: the provider refuses them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
 from typing import Any, NamedTuple
 
-from mastio.strictjson import JsonError, parse
+from mastio.strictjson import Allowance, JsonError, TooManyValues, parse
 from mastio_llm.dialects.operation import member, parts_of
 
 Call = tuple[str, Any]
@@ -163,12 +162,17 @@ def _strings(values: Iterable[object]) -> tuple[str, ...]:
 
 
 def _call(name: object, arguments: Any) -> Iterator[Call]:
-    """Arguments may be JSON in a string; what is no JSON is looked at as it is."""
+    """Arguments may be JSON in a string; what is no JSON is looked at as it is. Raises `TooManyValues`, which arguments
+    in a body with few values cannot have."""
     if not isinstance(name, str):
         return
     if isinstance(arguments, str):
-        with suppress(JsonError):
-            arguments = parse(arguments.encode("utf-8", "surrogatepass"))
+        try:
+            arguments = parse(arguments.encode("utf-8", "surrogatepass"), Allowance())
+        except TooManyValues:
+            raise
+        except JsonError:
+            pass
     yield name, arguments
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from time import perf_counter
 
+from mastio import aside
 from mastio.errors import Blocked, InspectionError
 from mastio.exchange import Action, Principal
 from mastio.inspection import UNINSPECTED, Block, Carrier, Filter, Finding, Pass, Passage, Redact, Verdict, merge
@@ -30,6 +31,12 @@ OVERLAP = 8 * 1024
 
 MARGIN = 1024
 """What ends so near the end of a piece may be cut there: the next one sees it whole, and what stands before it."""
+
+EACH = 64
+"""Characters that a text counts for besides its own: to begin with one takes as long."""
+
+MOST_FOUND = 100_000
+"""Values in one message or reply: more are not kept in mind."""
 
 DEADLINE = 10.0
 """Seconds for all texts of a message."""
@@ -56,7 +63,7 @@ class Finder:
     async def find_all(self, passages: Sequence[Passage], side: Side) -> tuple[list[list[Span]], bool]:
         """What is in each, and whether everybody was asked who should be. Raises `InspectionError`."""
         texts = [passage.text for passage in passages]
-        if sum(map(len, texts)) <= PIECE:
+        if sum(map(len, texts)) + EACH // 8 * len(texts) <= PIECE:
             found = self.engine.find_all(texts, names=[passage.name for passage in passages], only=side.only)
         else:
             found = await self._find_long(passages, side)
@@ -84,7 +91,7 @@ class Finder:
                     for span in seen
                     if span.start + start >= behind and (is_last or is_whole(span, len(piece)))
                 ]
-                done += len(piece)
+                done += len(piece) + EACH
                 if done >= PIECE:
                     done = 0
                     if self._clock() > ends:
@@ -92,6 +99,21 @@ class Finder:
                     await asyncio.sleep(0)
             found.append(spans)
         return found
+
+
+def count_found(found: Sequence[Sequence[Span]]) -> int:
+    """Raises `Blocked` for more values than are kept in mind."""
+    count = sum(map(len, found))
+    if count > MOST_FOUND:
+        raise Blocked(f"There are more than {MOST_FOUND} values in it to look after.")
+    return count
+
+
+def treat_and_merge(
+    treatment: Treatment, texts: Sequence[str], found: Sequence[Sequence[Span]]
+) -> tuple[Outcome, tuple[Finding, ...]]:
+    outcome = treatment.treat_all(texts, found)
+    return outcome, merge(outcome.findings)
 
 
 def cut(text: str) -> Iterator[tuple[int, str]]:
@@ -126,10 +148,14 @@ class Inspector:
         if complete and not any(found):
             return Pass(watch=watch if watch.is_needed else None)
         texts = [passage.text for passage in passages]
-        outcome = self.treat_by(ruling.request, principal, vault).treat_all(texts, found)
-        findings = merge(outcome.findings)
+        treatment = self.treat_by(ruling.request, principal, vault)
+        few = count_found(found) <= aside.FEW
+        outcome, findings = await aside.run(few, treat_and_merge, treatment, texts, found)
         if ruling.observed is not None:
-            findings = (*findings, *self._observe(ruling.observed, principal, texts, found, outcome))
+            findings = (
+                *findings,
+                *await aside.run(few, self._observe, ruling.observed, principal, texts, found, outcome),
+            )
         if not complete:
             findings = (*findings, Finding(UNINSPECTED, 100))
         if outcome.blocked:
@@ -147,13 +173,13 @@ class Inspector:
 
     def _observe(
         self, side: Side, principal: Principal, texts: Sequence[str], found: Sequence[Sequence[Span]], done: Outcome
-    ) -> Iterator[Finding]:
+    ) -> list[Finding]:
         """What would have been done besides, as labels of their own."""
         would = self.treat_by(side, principal, self.open_vault(principal)).treat_all(texts, found)
         if would.blocked and not done.blocked:
-            yield Finding("observed.block", 100)
-        elif more := [n for n, text in would.texts.items() if done.texts.get(n) != text]:
-            yield Finding("observed.redact", 100, len(more))
+            return [Finding("observed.block", 100)]
+        more = [n for n, text in would.texts.items() if done.texts.get(n) != text]
+        return [Finding("observed.redact", 100, len(more))] if more else []
 
 
 class ReplyWatch:
@@ -180,20 +206,26 @@ class ReplyWatch:
         changed: dict[int, str] = {}
         if not self._side.is_off:
             found, complete = await self._inspector.finder.find_all(passages, self._side)
-            outcome = self._treatment.treat_all([passage.text for passage in passages], found)
-            self.note(outcome.findings)
+            texts = [passage.text for passage in passages]
+            few = count_found(found) <= aside.FEW
+            outcome, findings = await aside.run(few, treat_and_merge, self._treatment, texts, found)
+            self.note(findings)
             if not complete:
                 self.note([Finding(UNINSPECTED, 100)])
             if outcome.blocked:
-                return Block(describe_block(outcome.blocked), tuple(outcome.findings))
+                return Block(describe_block(outcome.blocked), tuple(findings))
             changed = outcome.texts
         if len(self._vault):
-            for number, passage in enumerate(passages):
-                said = changed.get(number, passage.text)
-                original = self._vault.restore(said)
-                if original != said:
-                    changed[number] = original
+            is_short = sum(map(len, (passage.text for passage in passages))) <= PIECE and len(passages) <= aside.FEW
+            await aside.run(is_short, self._restore, passages, changed)
         return Redact(changed) if changed else Pass()
+
+    def _restore(self, passages: Sequence[Passage], changed: dict[int, str]) -> None:
+        for number, passage in enumerate(passages):
+            said = changed.get(number, passage.text)
+            original = self._vault.restore(said)
+            if original != said:
+                changed[number] = original
 
     def open(self, carrier: Carrier) -> Filter:
         return ReplyFilter(self._inspector.finder.engine, self._treatment, self._side, self._vault, self)

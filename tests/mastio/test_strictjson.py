@@ -1,7 +1,19 @@
+import random
+
 import orjson
 import pytest
 
-from mastio.strictjson import MAX_DEPTH, JsonError, parse, parse_object, replace_member
+from mastio.strictjson import (
+    MAX_DEPTH,
+    MAX_WEIGHT,
+    Allowance,
+    JsonError,
+    TooManyValues,
+    mask_escapes,
+    parse,
+    parse_object,
+    replace_member,
+)
 from support.vectors import vectors
 
 
@@ -82,3 +94,75 @@ def test_replaces_one_member_and_no_other_byte(raw: bytes, expected: bytes) -> N
 def test_replaces_only_what_is_there(raw: bytes) -> None:
     with pytest.raises(KeyError):
         replace_member(raw, "model", "b")
+
+
+# --- what it may weigh -----------------------------------------------------------------------------------------------
+
+MANY = {
+    "values": b"[" + b"1," * MAX_WEIGHT + b"1]",
+    "lists": b"[" + b"[]," * (MAX_WEIGHT // 4) + b"[]]",
+    "objects": b"[" + b"{}," * (MAX_WEIGHT // 4) + b"{}]",
+    "members": b"{" + b",".join(b'"%d":1' % n for n in range(MAX_WEIGHT // 12)) + b"}",
+    "no JSON": b"{" * MAX_WEIGHT,
+}
+
+
+@pytest.mark.parametrize("name", MANY)
+def test_many_values_are_refused_before_they_are_parsed(name: str) -> None:
+    with pytest.raises(TooManyValues):
+        parse(MANY[name], Allowance())
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"code": "if (a) { b[0] = {c: 1, d: 2}; }\n" * 100_000},
+        {"code": '{"a": [1, 2]}\\' * 100_000},
+        ["x", "y" * 1_000_000],
+        list(range(500_000)),
+    ],
+)
+def test_what_strings_hold_weighs_nothing(value: object) -> None:
+    raw = orjson.dumps(value)
+    assert parse(raw, Allowance()) == value
+    assert parse(raw) == value
+
+
+def test_texts_share_an_allowance() -> None:
+    allowance = Allowance(100)
+    for _ in range(6):
+        parse(b'{"a":1}', allowance)
+    with pytest.raises(TooManyValues):
+        for _ in range(7):
+            parse(b'{"a":1}', allowance)
+
+
+def strings_of(raw: bytes) -> list[tuple[int, int]]:
+    """Where strings begin and end, read byte by byte."""
+    found, start, at = [], -1, 0
+    while at < len(raw):
+        if start >= 0 and raw[at] == 0x5C:
+            at += 1
+        elif raw[at] == 0x22:
+            if start >= 0:
+                found.append((start, at))
+            start = -1 if start >= 0 else at
+        at += 1
+    return found
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_masked_quotes_are_those_of_strings(seed: int) -> None:
+    """Longer than a piece, with runs of backslashes that pieces end in."""
+    draw = random.Random(seed)
+    words = ['"', "\\", "a:{", "n" * 1000, "\\" * 9, '\\"', "\\" * draw.choice([70_000, 65_535, 200_001])]
+    value = ["".join(draw.choices(words, [5, 5, 5, 5, 5, 5, 1], k=300)) for _ in range(3)]
+    raw = orjson.dumps(value)
+    masked = mask_escapes(raw)
+    assert len(masked) == len(raw) and masked.count(b'"') == 2 * len(value)
+    quotes = [n for n in range(len(masked)) if masked[n] == 0x22]
+    assert list(zip(quotes[::2], quotes[1::2], strict=True)) == strings_of(raw)
+    assert parse(raw) == value
+    assert replace_member(orjson.dumps({"a": value, "model": "x"}), "model", "y") == orjson.dumps(
+        {"a": value, "model": "y"}
+    )

@@ -21,6 +21,8 @@ first two."""
 Form = Literal["whole", "events", "array"]
 """How an answer comes: as one body, as server-sent events, as a JSON array that grows."""
 
+_PARTS = frozenset((dict, str))
+
 MAX_MODEL = 256
 _PLAIN_MODEL = re.compile(r"(?!\.)[A-Za-z0-9._@+:~-]+(?:/(?!\.)[A-Za-z0-9._@+:~-]+)*")
 
@@ -152,6 +154,25 @@ class Listing:
     address: str
     read: Callable[[dict[str, Any]], list[str]]
     encode: Callable[[list[tuple[str, str]]], bytes]
+
+
+def count_parts(body: bytes, document: Mapping[str, Any], most: int) -> int:
+    """Items of lists that are objects or texts, anywhere: messages, parts, tools, inputs. Not exact where there are
+    `most` at most."""
+    if body.count(b",") + body.count(b"[") <= most:
+        return 0
+    count, left = 0, [*document.values()]
+    while left:
+        value = left.pop()
+        if type(value) is dict:
+            left += value.values()
+        elif type(value) is list:
+            found = [item for item in value if type(item) in _PARTS]
+            count += len(found)
+            if count > most:
+                break
+            left += [item for item in value if type(item) is not str]
+    return count
 
 
 # --- reading what several dialects have -------------------------------------------------------------------------------

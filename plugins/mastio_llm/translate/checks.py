@@ -14,7 +14,7 @@ from typing import Any
 import orjson
 
 from mastio.errors import BadRequest, DispatchError
-from mastio.strictjson import JsonError, parse
+from mastio.strictjson import Allowance, JsonError, parse
 
 _ID = re.compile(r"[A-Za-z0-9_-]+")
 
@@ -168,7 +168,7 @@ def load_object(json: str) -> dict[str, Any] | None:
     The text is judged as a body is: what it nests is nested once more where it is written as an object.
     """
     try:
-        value = parse((json or "{}").encode())
+        value = parse((json or "{}").encode(), Allowance())
     except JsonError:
         return None
     return value if isinstance(value, dict) else None

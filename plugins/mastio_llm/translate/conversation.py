@@ -115,15 +115,15 @@ class Conversation:
 
 def gather(turns: Iterable[Turn]) -> tuple[Turn, ...]:
     """Turns in which no role but `system` follows itself, and none is empty: some APIs insist on that."""
-    gathered: list[Turn] = []
+    gathered: list[tuple[Role, list[Part]]] = []
     for turn in turns:
         if not turn.parts:
             continue
-        if gathered and gathered[-1].role == turn.role != "system":
-            gathered[-1] = Turn(turn.role, gathered[-1].parts + turn.parts)
+        if gathered and gathered[-1][0] == turn.role != "system":
+            gathered[-1][1].extend(turn.parts)
         else:
-            gathered.append(turn)
-    return tuple(gathered)
+            gathered.append((turn.role, list(turn.parts)))
+    return tuple(Turn(role, tuple(parts)) for role, parts in gathered)
 
 
 # --- the answer -------------------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ Google's JSON takes members in two spellings, `maxOutputTokens` and `max_output_
 from __future__ import annotations
 
 import re
+from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
@@ -139,7 +140,9 @@ class _Contents:
 
     def __init__(self) -> None:
         self._count = 0
-        self._open: list[tuple[str, str]] = []  # the ids and names of calls that have no result yet
+        self._open: dict[int, str] = {}  # the ids of calls that have no result yet, by their numbers
+        self._by_id: dict[str, deque[int]] = defaultdict(deque)
+        self._by_name: dict[str, deque[int]] = defaultdict(deque)
 
     def read(self, value: object) -> Iterator[Turn]:
         for content in _list(value, "The member contents"):
@@ -164,8 +167,10 @@ class _Contents:
         verify_members(call, ("id", "name", "args"), {}, "a functionCall")
         name = text(call.get("name"), "A functionCall's name")
         id = text_or_none(call.get("id"), "A functionCall's id") or f"call_{self._count}"
+        self._open[self._count] = id
+        self._by_id[id].append(self._count)
+        self._by_name[name].append(self._count)
         self._count += 1
-        self._open.append((id, name))
         return ToolCall(id, name, an_object(call.get("args") or {}, "A functionCall's args"))
 
     def _of_user(self, part: dict[str, Any]) -> Part:
@@ -182,14 +187,19 @@ class _Contents:
     def _result(self, response: dict[str, Any]) -> ToolResult:
         verify_members(response, ("id", "name", "response", "parts"), {"willContinue": (False,)}, "a functionResponse")
         name, id = text(response.get("name"), "A functionResponse's name"), response.get("id")
-        found = [call for call in self._open if call[0] == id or (id is None and call[1] == name)]
-        if not found:
-            raise invalid("A functionResponse, which belongs to a functionCall before it,")
-        self._open.remove(found[0])
+        call = self._close(self._by_name.get(name) if id is None else self._by_id.get(text(id, "Its id")))
         said = an_object(response.get("response") or {}, "A functionResponse's response")
         shown = [_image(camel(part, "a part")) for part in objects(response.get("parts") or [], "Its parts")]
         words = _words(said)
-        return ToolResult(found[0][0], (Text(words), *shown) if shown else words, said.keys() == {"error"})
+        return ToolResult(call, (Text(words), *shown) if shown else words, said.keys() == {"error"})
+
+    def _close(self, calls: deque[int] | None) -> str:
+        """The id of the first of these calls that has no result yet, which it has now."""
+        while calls:
+            call = self._open.pop(calls.popleft(), None)
+            if call is not None:
+                return call
+        raise invalid("A functionResponse, which belongs to a functionCall before it,")
 
 
 def _words(response: dict[str, Any]) -> str:

@@ -6,6 +6,7 @@ refused by name.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Literal, NamedTuple
 
 Place = Literal[
@@ -86,6 +87,7 @@ WRITTEN: dict[str, tuple[Hint, ...]] = {
 """What is left out where it is read or written, beside the members above."""
 
 
+@cache
 def names(place: Place) -> frozenset[str]:
     """The members that may be left out there."""
     return frozenset(name for hint in HINTS.get(place, ()) for name in hint.members)

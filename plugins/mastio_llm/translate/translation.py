@@ -183,8 +183,9 @@ def _request(caller: Caller, provider: Provider, asked: Document, model: str) ->
 def _reply(caller: Caller, provider: Provider, reply: Document, asked: Document, created: int) -> dict[str, Any]:
     answer = provider.read(reply)
     if _wants_one_call(caller, provider, asked):
-        later = [part for part in answer.parts if isinstance(part, ToolCall)][1:]
-        answer = replace(answer, parts=tuple(part for part in answer.parts if not any(part is call for call in later)))
+        first = next((part for part in answer.parts if isinstance(part, ToolCall)), None)
+        kept = tuple(part for part in answer.parts if part is first or not isinstance(part, ToolCall))
+        answer = replace(answer, parts=kept)
     return caller.write(answer, asked, created)
 
 

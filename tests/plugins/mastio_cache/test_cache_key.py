@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from mastio.errors import BadRequest
-from mastio.exchange import Principal, Question, RequestHead
+from mastio.exchange import Action, Message, Principal, Question, RequestHead
 from mastio.store.base import ProviderRow
 from mastio_cache.key import digest, key_of, pack, tenant_of
 from mastio_llm import plugin
@@ -233,12 +233,15 @@ def variations(path: str, model: str, document: dict[str, Any], chance: random.R
     yield {"headers": [(b"x-goog-api-client", b"one")]}
 
 
-def goes_up(calls: Calls, head: RequestHead, body: bytes) -> tuple[Any, ...] | None:
-    """What the provider would be sent, by the plugin itself, besides what is new in every exchange. None: refused."""
-    try:
-        action, message = calls.read(head, PRINCIPAL, body)
-    except BadRequest:
-        return None
+async def read_call(calls: Calls, head: RequestHead, body: bytes) -> tuple[Action, Message]:
+    """As the pipeline does for who may make the call. Raises `BadRequest`."""
+    found = await calls.read(head, PRINCIPAL, body)
+    narrowed = None if found[1].narrow is None else await found[1].narrow()
+    return narrowed or found
+
+
+def goes_up(action: Action, message: Message, head: RequestHead, body: bytes) -> tuple[Any, ...]:
+    """What the provider would be sent, by the plugin itself, besides what is new in every exchange."""
     way = message.plan[action.target]
     own = ("x-request-id", "accept", "user-agent", "idempotency-key", "traceparent", "tracestate")
     headers = sorted(pair for pair in request_headers(head, way.choice) if pair[0] not in own)
@@ -262,11 +265,12 @@ async def test_what_goes_up_differently_never_shares_an_answer(path: str) -> Non
     async def get(body: bytes, model: str, query: bytes = b"", headers: Any = ()) -> tuple[Any, bytes | None]:
         said = [(b"content-type", b"application/json"), *headers]
         head = RequestHead("id", "POST", path, query, {"model": model}, said, ROUTES[path], None, "127.0.0.1")
-        sent = goes_up(calls, head, body)
-        if sent is None:
+        try:
+            action, message = await read_call(calls, head, body)
+        except BadRequest:
             return None, None
-        reply = await bench.dispatch(record(head, PRINCIPAL, *calls.read(head, PRINCIPAL, body)))
-        return sent, header(reply, b"x-cache")
+        reply = await bench.dispatch(record(head, PRINCIPAL, action, message))
+        return goes_up(action, message, head, body), header(reply, b"x-cache")
 
     base = {"body": json.dumps(document).encode(), "model": model}
     first, word = await get(**base)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from typing import Any, Literal
 
@@ -207,6 +208,21 @@ async def test_what_was_found_before_it_broke_still_refuses(engine: Engine) -> N
     verdict = await ask(make(Second(), when_broken="allow"), OVERRIDE, "more text")
     assert isinstance(verdict, Block)
     assert {finding.label for finding in verdict.findings} == {"injection.override", UNINSPECTED}
+
+
+async def test_others_get_their_turn_between_many_short_texts() -> None:
+    turns = 0
+
+    async def other() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    task = asyncio.create_task(other())
+    await ask(make(Counting(), clock=lambda: 0.0), *["text"] * 10_000)
+    task.cancel()
+    assert turns >= 8
 
 
 def ticking(step: float) -> Iterator[float]:

@@ -44,7 +44,8 @@ async def test_a_value_is_found_once_wherever_pieces_meet(place: int, value: str
     assert complete and found == whole and len(found) == 1
 
 
-async def test_others_get_their_turn_in_between() -> None:
+@pytest.mark.parametrize("texts", [["words " * PIECE] * 2, ["x"] * 10_000], ids=["long", "many"])
+async def test_others_get_their_turn_in_between(texts: list[str]) -> None:
     turns = 0
 
     async def other() -> None:
@@ -54,7 +55,7 @@ async def test_others_get_their_turn_in_between() -> None:
             await asyncio.sleep(0)
 
     task = asyncio.create_task(other())
-    await Finder(ENGINE, None).find_all([Passage("words " * PIECE, "user")] * 2, Side())
+    await Finder(ENGINE, None).find_all([Passage(text, "user") for text in texts], Side())
     task.cancel()
     assert turns >= 8
 
