@@ -168,8 +168,6 @@ async def open_app(data: Path, slot: int, config: Path | None = None) -> AsyncIt
         now=time.time,
     )
     telemetry = Telemetry(partial(measure, authority, directory, time.time))
-    lag = LoopLag(partial(telemetry.lag, slot))
-    lagging = asyncio.create_task(lag.run(), name="loop-lag")
     verifiers = Verifiers()
     administration = build_control(
         store=store, directory=directory, verifiers=verifiers, authority=authority,
@@ -191,9 +189,12 @@ async def open_app(data: Path, slot: int, config: Path | None = None) -> AsyncIt
             opened_pipeline.set()
             operating.checks += [_check_directory(directory), following.ready, _check_edge(data)]
             operating.checks += [hook.ready for _, hook in opened if hook.ready]
-            yield App(RouteTable(plan.routes), pipeline, keys.key("edge").hex().encode("ascii"))
+            lagging = asyncio.create_task(LoopLag(partial(telemetry.lag, slot)).run(), name="loop-lag")
+            try:
+                yield App(RouteTable(plan.routes), pipeline, keys.key("edge").hex().encode("ascii"))
+            finally:
+                lagging.cancel()
     finally:
-        lagging.cancel()
         await pools.close()
         await following.close()
         await directory.close()
