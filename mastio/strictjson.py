@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 import orjson
@@ -24,6 +25,8 @@ MAX_WEIGHT = 1_000_000
 12; the size of strings does not count."""
 
 _PIECE = 64 * 1024
+_LOOKED_AT = 10_000
+_OPENING, _CLOSING = (b"{", b"["), (b"}", b"]")
 
 _CONTAINERS = frozenset((dict, list))
 _TOKEN = re.compile(rb'"[^"]*"|[{}\[\]]')
@@ -47,13 +50,26 @@ class Allowance:
         self.left = most
 
     def take(self, raw: bytes) -> None:
-        """Raises `TooManyValues`."""
+        """Raises `TooManyValues`, and `JsonError` for a text whose beginning is nested too deeply to be JSON here."""
         weight = _weigh(raw)
         if weight > self.left:  # perhaps most of it is in strings
             weight = sum(map(_weigh, _outside(raw)))
         if weight > self.left:
+            if _begins_deep(raw):
+                raise JsonError(f"The body is nested deeper than {MAX_DEPTH} levels.")
             raise TooManyValues("The body has more values than are taken apart.")
         self.left -= weight
+
+
+def _begins_deep(raw: bytes) -> bool:
+    """Whether the first `_LOOKED_AT` brackets and strings go deeper than `MAX_DEPTH`."""
+    depth = 0
+    for found in islice(_TOKEN.finditer(mask_escapes(raw[:_PIECE])), _LOOKED_AT):
+        token = found[0]
+        depth += (token in _OPENING) - (token in _CLOSING)
+        if depth > MAX_DEPTH:
+            return True
+    return False
 
 
 def _weigh(raw: bytes) -> int:

@@ -103,7 +103,7 @@ MANY = {
     "lists": b"[" + b"[]," * (MAX_WEIGHT // 4) + b"[]]",
     "objects": b"[" + b"{}," * (MAX_WEIGHT // 4) + b"{}]",
     "members": b"{" + b",".join(b'"%d":1' % n for n in range(MAX_WEIGHT // 12)) + b"}",
-    "no JSON": b"{" * MAX_WEIGHT,
+    "no JSON": b"{}" * (MAX_WEIGHT // 4 + 1),
 }
 
 
@@ -166,3 +166,16 @@ def test_masked_quotes_are_those_of_strings(seed: int) -> None:
     assert replace_member(orjson.dumps({"a": value, "model": "x"}), "model", "y") == orjson.dumps(
         {"a": value, "model": "y"}
     )
+
+
+@pytest.mark.parametrize("raw", [b'{"a":' * 100_000, b'[{"":' * 60_000, b"[" * 300_000])
+def test_what_is_nested_too_deeply_is_no_json_however_much_it_is(raw: bytes) -> None:
+    with pytest.raises(JsonError) as refusal:
+        parse(raw, Allowance())
+    assert not isinstance(refusal.value, TooManyValues)
+
+
+def test_brackets_in_strings_are_not_nested() -> None:
+    raw = b'["' + b"[" * 1000 + b'"' + b",{}" * 400_000 + b"]"
+    with pytest.raises(TooManyValues):
+        parse(raw, Allowance())

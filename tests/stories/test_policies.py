@@ -185,6 +185,7 @@ def test_a_change_that_is_not_in_force_is_not_called_done(scene: Scene, damage: 
     assert scene.admin.delete(f"{POLICIES}/stop").status_code == 204
     scene.names.remove("stop")
     wait_until(scene.appliance.is_ready, 2.0, "it is ready again")
+    scene.appliance.settle()
     assert scene.chat().status_code == 200
 
 
