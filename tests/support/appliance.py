@@ -73,7 +73,8 @@ class Stub:
     def journal(self) -> list[dict[str, Any]]:
         if not self.journal_file.exists():
             return []
-        return [json.loads(line) for line in self.journal_file.read_bytes().splitlines()]
+        lines = self.journal_file.read_bytes().splitlines(keepends=True)
+        return [json.loads(line) for line in lines if line.endswith(b"\n")]  # the last one may be half-written
 
     def arrivals(self) -> list[str]:
         """The request ids that reached the provider."""

@@ -184,7 +184,7 @@ class Judge:
             return []
         with self.stub.journal_file.open("rb") as journal:
             journal.seek(self._read)
-            lines = [json.loads(line) for line in journal]
+            lines = [json.loads(line) for line in journal if line.endswith(b"\n")]
         return [line["request_id"] for line in lines if line.get("method") == "POST" and "event" not in line]
 
     def _recorded_by(self, by: By, answer: Answer, entries: list[dict[str, Any]], code: str) -> bool:
