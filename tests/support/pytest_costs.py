@@ -2,7 +2,8 @@
 
 A pytest plugin. `--costs FILE` writes the figures and the outcome of each test as JSON; under pytest-xdist the
 controller writes them for all workers. CPU time is that of the test process and of every process below it. It is read
-after each phase that took longer than `LOOK`; the cost of shorter phases is charged to the next such phase.
+after each phase that took longer than `LOOK` and at the end of a module; the cost of shorter phases is charged to the
+next phase that is looked at.
 """
 
 from __future__ import annotations
@@ -71,12 +72,17 @@ class Meter:
 
     def __init__(self) -> None:
         self._seen = cpu_seconds()
+        self._is_last = False
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_teardown(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:
+        self._is_last = nextitem is None or nextitem.path != item.path
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, call: pytest.CallInfo[None]) -> Any:
         report = yield
         report.cpu = 0.0
-        if call.duration >= LOOK:
+        if call.duration >= LOOK or (call.when == "teardown" and self._is_last):
             now = cpu_seconds()
             report.cpu, self._seen = max(0.0, now - self._seen), now
         return report

@@ -60,7 +60,6 @@ def look(content_type: str, raw: bytes, *, change: bool = False) -> int:
 def cost(work: Callable[[], Any]) -> float:
     best = float("inf")
     for _ in range(2):
-        gc.collect()
         gc.disable()
         try:
             started = thread_time()

@@ -169,7 +169,6 @@ def cost(work: Callable[[], None]) -> float:
     depends on everything that the test process has in memory."""
     best = float("inf")
     for _ in range(2):
-        gc.collect()
         gc.disable()
         try:
             started = thread_time()
