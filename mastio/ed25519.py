@@ -1,4 +1,4 @@
-"""Ed25519 public keys that may verify (RFC 8032): refuses keys under which everybody can sign. Pure.
+"""Loads Ed25519 public keys (RFC 8032) and refuses weak ones, for which signatures need no private key. Pure.
 
 A point of small order makes the verification equation independent of the message: one constant signature is valid for
 each of a share of all messages, for the neutral element for all of them. OpenSSL checks neither this nor that an
@@ -18,13 +18,12 @@ _SMALL_ORDER = frozenset({0, 1, _PRIME - 1, _ORDER_8, _PRIME - _ORDER_8})
 
 
 class WeakKeyError(ValueError):
-    """The bytes are not an Ed25519 public key that proves anything. The text is for the caller."""
+    """The bytes are no Ed25519 public key, or a weak one. The text is for the caller."""
 
 
 def verify_ed25519(raw: bytes) -> None:
-    """Raises `WeakKeyError` unless `raw` is 32 bytes, encodes y below the prime (RFC 8032 §5.1.3), and no small order.
-
-    The bit that says which x is meant does not count: it matters with y = 1 and y = -1 alone, and both are refused.
+    """Raises `WeakKeyError` unless `raw` has 32 bytes, encodes a y below the prime (RFC 8032 §5.1.3), and its point has
+    no small order. The sign bit of x is not looked at: it matters only for y = 1 and y = -1, which are refused.
     """
     if len(raw) != 32:
         raise WeakKeyError("An Ed25519 key has 32 bytes.")
@@ -32,7 +31,7 @@ def verify_ed25519(raw: bytes) -> None:
     if y >= _PRIME:
         raise WeakKeyError("The Ed25519 key is not in its canonical encoding.")
     if y in _SMALL_ORDER:
-        raise WeakKeyError("The Ed25519 key is a point of small order: everybody can sign for it.")
+        raise WeakKeyError("The Ed25519 key is a point of small order: it proves nothing. Make a new key.")
 
 
 def load_ed25519(raw: bytes) -> Ed25519PublicKey:

@@ -284,8 +284,8 @@ class Intake:
 
 
 Narrow = Callable[[], Awaitable["tuple[Action, Message] | None"]]
-"""Which of an action and its alternatives can be carried out at all, where that takes work that only those may cause
-whom policies allow it. None: all of them. Raises `BadRequest` where none can."""
+"""Called after authorization, for work that a forbidden caller must not cause. Returns the action and the message that
+can be carried out, or None when all alternatives can. Raises `BadRequest` when none can."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,7 +308,7 @@ class Message:
     stream: Stream | None = None
     """The body, where it goes on as it arrives; `raw` is empty then."""
     narrow: Narrow | None = None
-    """What is left to find out once the action is authorized; None: nothing."""
+    """Finishes reading once the action is authorized, or None when nothing is left to read."""
 
     @property
     def bound(self) -> Bound | None:

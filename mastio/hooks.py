@@ -20,7 +20,7 @@ is the order in which hooks of one stage are called.
 | respond | `annotate` | more reply headers | cannot |
 | refuse | `challenge` | more headers of a 401 | cannot |
 | administer | `verify[collection]` | `None` | `BadRequest` |
-| administer | `in_force[collection]` | `None`: what is stored is in force; else why not | cannot |
+| administer | `in_force[collection]` | `None`: the stored objects are in force; otherwise the reason | cannot |
 | probe | `ready` | `None`: usable; else which part is not, in one phrase | cannot |
 | lifetime | `setup` | an open context | `ConfigurationError` |
 
@@ -66,9 +66,9 @@ TakeIn = Callable[[RequestHead, Principal], Intake]
 limit."""
 
 Read = Callable[[RequestHead, Principal, bytes], tuple[Action, Message] | Awaitable[tuple[Action, Message]]]
-"""Called once for the route's kind, after authentication. Parses the whole body, which is empty where it goes on as it
-arrives; unknown or doubtful is BadRequest. Nobody has authorized anything yet: bound the work before it is done, and be
-a coroutine where it may take long (`mastio.aside`)."""
+"""Called once for the route's kind, after authentication and before authorization. Parses the whole body; a body that
+goes on as it arrives is empty here. Raises `BadRequest` for an unknown or doubtful body. Bound the work before you do
+it; return an awaitable where the work may be long (`mastio.aside`)."""
 
 Authorize = Callable[[Principal, Action], Awaitable[Decision | None]]
 """Called for every action of an agent, in plugin order, until one denies."""
@@ -104,8 +104,8 @@ Verify = Callable[[Any], None]
 for what this plugin could not use. Pure."""
 
 InForce = Callable[[], str | None]
-"""Called with each change of a collection, once the directory knows it. None: what is stored is in force; else why not,
-for the admin who made the change. Must not wait."""
+"""Called after each change of a collection, once the directory has it. Returns None when the stored objects are in
+force, otherwise the reason, which the admin gets. Must not wait."""
 
 Challenge = Callable[[RequestHead, AuthenticationError], Mapping[str, str]]
 """More headers for a 401 (RFC 9110 §11.6.1): how this plugin's credential would have to look."""

@@ -1,8 +1,7 @@
-"""How late a worker's event loop is: what a request that holds it costs everybody else. For `/metrics`.
+"""Measures how late a worker's event loop runs its tasks, for `/metrics`.
 
-A timer is due every `TICK` seconds; its delay is what any other task would have waited too. The worst of the last
-minute is told once a second, so that a look every minute misses none that the timer has met. What holds the loop for
-less than a tick may fall between two of them.
+A timer is due every `TICK` seconds. Its delay is the delay of every other task at that moment. The worst delay of the
+last minute is reported once a second. A hold of the loop that is shorter than a tick may be missed.
 """
 
 from __future__ import annotations
@@ -17,15 +16,15 @@ MINUTE = 60
 
 
 class LoopLag:
-    """`tell` is given the worst delay, in seconds, of the last minute."""
+    """Calls `tell` with the worst delay of the last minute, in seconds."""
 
     def __init__(self, tell: Callable[[float], None]) -> None:
         self._tell = tell
         self._worst: deque[tuple[int, float]] = deque(maxlen=MINUTE + 1)
-        """Of each second: the second, and its worst delay."""
+        """One pair for each second: the second (monotonic) and its worst delay."""
 
     def note(self, at: float, delay: float) -> None:
-        """A tick, at this monotonic time, came `delay` seconds late."""
+        """Note that the tick at the monotonic time `at` was `delay` seconds late."""
         second = int(at)
         if self._worst and self._worst[-1][0] == second:
             self._worst[-1] = (second, max(self._worst[-1][1], delay))
@@ -35,7 +34,7 @@ class LoopLag:
         self._worst.append((second, delay))
 
     async def run(self) -> None:
-        """Until it is cancelled."""
+        """Measure until cancelled."""
         while True:
             due = monotonic() + TICK
             await asyncio.sleep(TICK)

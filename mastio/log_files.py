@@ -1,9 +1,9 @@
 """Bounds the log files of an appliance: a file that has grown beyond its size becomes `NAME.1`, `NAME.1` becomes
 `NAME.2`, and the oldest is removed. Called by the supervisor, and like it of the standard library only.
 
-nginx is told to open its files anew. All other processes write to `mastio.log` through a descriptor that they
-inherited and that appends: that file is copied and then emptied. A line that comes between these two steps is lost.
-The audit log is no log file: it is in the database, and nothing of it is lost.
+nginx is told to open its files again. All other processes write to `mastio.log` through an inherited descriptor that
+appends, so that file is copied and then emptied. A line that is written between these two steps is lost. The audit
+log is not one of these files: it is in the database.
 """
 
 from __future__ import annotations

@@ -159,7 +159,7 @@ def write_settings(file: Path, wish: Wish) -> bool:
 
 
 def _open_private(path: str, flags: int) -> int:
-    """For `open`: a new file that nobody else may read."""
+    """An opener for `open`: a new file gets mode 0600."""
     return os.open(path, flags, 0o600)
 
 

@@ -21,7 +21,7 @@ CORE_ROUTES: tuple[Route, ...] = (*CORE, *CONTROL_ROUTES)
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is to be started."""
+    """Checked settings, active plugins in their order, and every route."""
 
     settings: Settings
     active: Sequence[Active]

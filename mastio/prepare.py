@@ -96,7 +96,7 @@ def renew(data: Path, settings: Settings, authority: Authority) -> None:
 
 
 def _narrow(path: Path, most: int) -> None:
-    """Take away what everybody may do, where an earlier version allowed it. What a group may do stays."""
+    """Remove permissions beyond `most` that an earlier version gave. A file of another user stays as it is."""
     try:
         mode = path.stat().st_mode & 0o777
         if mode & ~most:

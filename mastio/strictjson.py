@@ -21,8 +21,8 @@ import orjson
 MAX_DEPTH = 128
 
 MAX_WEIGHT = 1_000_000
-"""What a request's body may weigh: about 30 ms of the parser's time. A value weighs 1, a list or an object 4, a member
-12; the size of strings does not count."""
+"""The highest weight of a request's body: about 30 ms of parsing. A value weighs 1, a list or object 4, a member 12.
+The size of strings does not count."""
 
 _PIECE = 64 * 1024
 _LOOKED_AT = 10_000
@@ -38,11 +38,11 @@ class JsonError(ValueError):
 
 
 class TooManyValues(JsonError):
-    """It may be JSON, but has more values than anybody takes apart."""
+    """The text has too many values. It was not parsed, so it may be valid JSON or not."""
 
 
 class Allowance:
-    """What texts may weigh together. Nothing is parsed here."""
+    """The weight that several texts may have together. Nothing is parsed here."""
 
     __slots__ = ("left",)
 
@@ -73,7 +73,7 @@ def _begins_deep(raw: bytes) -> bool:
 
 
 def _weigh(raw: bytes) -> int:
-    """At least what it weighs."""
+    """An upper bound of the weight: signs in strings are counted too."""
     return raw.count(b",") + 4 * (raw.count(b"{") + raw.count(b"[")) + 12 * raw.count(b":")
 
 
@@ -122,7 +122,7 @@ def _mask(raw: bytes) -> Iterator[bytes]:
 
 
 def _outside(raw: bytes) -> Iterator[bytes]:
-    """What of `raw` stands outside of strings, in pieces."""
+    """The parts of `raw` that are outside of strings, in pieces."""
     inside = False
     for piece in _mask(raw):
         parts = piece.split(b'"')

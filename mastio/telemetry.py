@@ -98,7 +98,7 @@ class Telemetry:
             counter.inc(finding.times)
 
     def lag(self, slot: int, seconds: float) -> None:
-        """The worst of the last minute, of the worker in this slot. A worker that takes its place goes on with it."""
+        """Set the worst delay of the last minute, in seconds, of the worker in this slot."""
         self._lag.labels(str(slot)).set(seconds)
 
     def render(self) -> bytes:

@@ -191,8 +191,8 @@ class Interruption:
             self._exchange.uncancel()
 
     def stop(self) -> None:
-        """The exchange is over. The task that listened is let go of: it refers back to this, and a circle would keep
-        both until all garbage of the process is looked for, which stops everybody for as long as that takes."""
+        """End with the exchange. The listening task refers to this object, so this object drops the task: a reference
+        cycle would be freed only by the garbage collector, which stops the event loop while it runs."""
         self._listen_no_more()
         self._exchange = None
 

@@ -205,8 +205,20 @@ def test_the_deciding_code_is_pure() -> None:
         assert not EFFECTS & {name.split(".")[0] for name in imports_of(ROOT / path)}, path
 
 
+def test_nothing_secret_is_made_when_a_module_is_loaded() -> None:
+    """All processes are forked from one that has loaded the code, so they would share such a secret."""
+    for file in [*CORE, *PLUGINS]:
+        loaded = [node for node in tree_of(file).body if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+        for node in loaded:
+            methods = {x for part in ast.walk(node) if isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef)
+                       for x in ast.walk(part)}  # fmt: skip
+            calls = [x for x in ast.walk(node) if isinstance(x, ast.Call) and x not in methods]
+            made = {ast.unparse(call.func) for call in calls}
+            assert not [name for name in made if name.startswith(("secrets.", "os.urandom", "uuid."))], file
+
+
 def test_ed25519_keys_are_loaded_in_one_place() -> None:
-    """The library loads keys under which everybody can sign; `mastio.ed25519` refuses them."""
+    """The library accepts weak keys; `mastio.ed25519` refuses them."""
     for file in [*CORE, *PLUGINS]:
         called = {ast.unparse(node.func) for node in ast.walk(tree_of(file)) if isinstance(node, ast.Call)}
         loads = any(name.endswith("Ed25519PublicKey.from_public_bytes") for name in called)

@@ -19,7 +19,7 @@ from mastio.store.control import ControlStore
 
 
 class Verifiers:
-    """What plugins have to say of an object before and after it is stored. They are opened after the control plane is
+    """The checks of plugins on an object, before and after it is stored. They are opened after the control plane is
     built."""
 
     def __init__(self) -> None:

@@ -84,7 +84,7 @@ _GIVEN_OUT = re.compile(
     r"(?:chatcmpl|cmpl|msg|resp|call|toolu|srvtoolu|fc|ctc|rs|ws|item|fp)[-_](?!.*[0-9]{7})[A-Za-z0-9]{4,64}"
 )
 _LEAF = re.compile(rb'"[^"]*"|-?[0-9][0-9.eE+-]*')
-"""Where escapes are masked."""
+"""A string or a number, in a text whose escapes are masked."""
 
 _DATA_URL = re.compile(r"data:([a-z0-9.+/-]*)(?:;[a-z]+=[^;,]*)*;base64,", re.IGNORECASE)
 _MAGIC = (
@@ -255,8 +255,8 @@ class Document:
                 self.leaves += child.leaves
 
     def _open(self, name: str, text: str, carrier: Carrier) -> Document | None:
-        """The document in a string; None for one that is a text, an empty document for what nobody can read. Raises
-        `Blocked` for more documents than can be looked into."""
+        """The document in a string. None for a plain text; an empty document for one that cannot be read. Raises
+        `Blocked` when the documents weigh more than the allowance."""
         if text[0] in "{[" and text[-1] in "}]":
             raw = text.encode()
             try:

@@ -1,4 +1,4 @@
-"""What may be used once, on any number of workers and replicas: the first who writes it down has used it.
+"""Values that may be used once, on any number of workers and replicas: the first writer has used the value.
 
 A mark has to stay at least as long as what it marks is accepted. The wall clock decides on that, and it may step. So a
 sweep takes the lowest and highest reading of the wall clock during the last `LONGEST` seconds of the monotonic clock. A
@@ -60,7 +60,7 @@ class Once:
         return await self._database.write(work)
 
     def _due(self, now: float) -> dict[str, float] | None:
-        """What a sweep removes, below and above; None while none is due. Notes this reading of the wall clock."""
+        """The bounds of a sweep, below and above; None while none is due. Notes this reading of the wall clock."""
         low, high = self._readings or (now, now)
         low, high = min(low, now), max(high, now)
         if self._monotonic() - self._swept_at < LONGEST:

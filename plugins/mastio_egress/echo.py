@@ -75,7 +75,7 @@ class Form:
         return hash((self.atoms, self.folds))
 
     def fold(self) -> Form:
-        """The same in any case."""
+        """This form without regard to case."""
         lower = [tuple(dict.fromkeys(piece.lower() for piece in atom)) for atom in self.atoms]
         # where one piece is the beginning of another now, the longer one is read first
         return Form((tuple(sorted(atom, key=len, reverse=True)) for atom in lower), folds=True)
@@ -253,7 +253,7 @@ class Needles:
 
     @property
     def folded(self) -> Needles:
-        """The same, whatever the case: for texts that somebody has put into lower case, as names of headers are."""
+        """The same needles without regard to case, for header names, which are in lower case here."""
         if self._folded is None:
             self._folded = Needles(())
             self._folded._init(list(dict.fromkeys(form.fold() for form in self._forms)))

@@ -91,7 +91,7 @@ class Lines:
             self._numbers += [(n, k) for k in range(len(passages))]
             self.passages += passages
             if len(self.passages) > MAX_TEXTS:
-                raise Blocked(f"There are more than {MAX_TEXTS} texts in it, which nobody looks into.")
+                raise Blocked(f"There are more than {MAX_TEXTS} texts in it, more than are inspected.")
 
     def place(self, number: int) -> str:
         line, within = self._numbers[number]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 from dataclasses import replace
 
+from mastio import aside
 from mastio.exchange import Action, Bound, Hold, Message, Principal, Usage
 from mastio.store.base import BudgetRow, Directory, Unit
 from mastio_limits.keeper import Keeper
@@ -82,7 +83,8 @@ class Limits:
         budgets = self._matching.find(principal, action)
         if not budgets and not self._slots:
             return None
-        bound = message.bound if budgets else None
+        # a long body is searched for all that it may make its model read
+        bound = await aside.run(aside.is_short(message.raw), lambda: message.bound) if budgets else None
         held = Held(self, bound)
         with ExitStack() as undo:
             undo.callback(held.undo)

@@ -148,8 +148,9 @@ async def attempt(way: Way, pool: Upstream, credential: Credential, recorded: Re
     """
     raw = recorded.message.raw
     recorded.meter.begin()
-    limit = find_limit(raw, way.asked, way.price, recorded.reserved.granted)
-    is_brief = aside.is_short(raw) or not way.rewrites(limit)
+    granted, is_short = recorded.reserved.granted, aside.is_short(raw)
+    limit = await aside.run(is_short or not granted, find_limit, raw, way.asked, way.price, granted)
+    is_brief = is_short or not way.rewrites(limit)
     body = await aside.run(is_brief, way.encode_request, raw, recorded.head, limit)
     headers = request_headers(recorded.head, way.choice)
     headers += await credential.headers("POST", way.address, headers, body)

@@ -152,7 +152,7 @@ def verify_access_token(raw: bytes, issuer: Issuer, now: float) -> AccessClaims:
 
 
 def is_in_force(issued_at: float, expires_at: float, now: float) -> bool:
-    """Whether an access token counts at `now`. A token of a clock that was ahead counts for no longer than others."""
+    """Whether an access token is in force at `now`. A token that was minted while the clock was ahead is not."""
     return issued_at - LEEWAY <= now < expires_at <= now + TOKEN_AGE + LEEWAY
 
 

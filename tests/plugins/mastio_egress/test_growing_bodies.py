@@ -3,10 +3,7 @@ comes before the work. CPU times of a body and of one ten times as long are comp
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable
-from time import thread_time
-from typing import Any
 
 import orjson
 import pytest
@@ -18,8 +15,8 @@ from mastio.store.base import ConnectionRow
 from mastio_egress import ROUTES
 from mastio_egress.calls import _read_json
 from mastio_egress.texts import MOST_LINES, MOST_PAIRS, open_layout
+from support.cpu_cost import verify_linear
 
-LINEAR = 25
 NDJSON, FORM, JSON = "application/x-ndjson", "application/x-www-form-urlencoded", "application/json"
 
 GROWING: dict[str, tuple[str, Callable[[int], bytes]]] = {
@@ -57,19 +54,6 @@ def look(content_type: str, raw: bytes, *, change: bool = False) -> int:
     return found
 
 
-def cost(work: Callable[[], Any]) -> float:
-    best = float("inf")
-    for _ in range(2):
-        gc.disable()
-        try:
-            started = thread_time()
-            work()
-            best = min(best, thread_time() - started)
-        finally:
-            gc.enable()
-    return best
-
-
 @pytest.mark.parametrize("name", GROWING)
 def test_a_body_ten_times_as_long_costs_about_ten_times_as_much(name: str) -> None:
     content_type, make = GROWING[name]
@@ -81,8 +65,7 @@ def test_a_body_ten_times_as_long_costs_about_ten_times_as_much(name: str) -> No
         except Blocked:
             return  # the URL before it, or a text that two names became: it was looked at all the same
 
-    little, much = cost(lambda: work(small)), cost(lambda: work(large))
-    assert much < LINEAR * max(little, 0.0005), f"{little * 1e3:.1f} ms became {much * 1e3:.1f} ms"
+    verify_linear(lambda: work(small), lambda: work(large))
 
 
 @pytest.mark.parametrize(

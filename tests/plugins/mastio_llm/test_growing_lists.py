@@ -5,9 +5,7 @@ CPU time of ten times the list is compared with that of the list: ten times as m
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable, Mapping
-from time import thread_time
 from typing import Any
 
 import orjson
@@ -21,11 +19,10 @@ from mastio_llm.dialects import OPERATIONS
 from mastio_llm.texts import LAYOUTS
 from mastio_llm.translate import TRANSLATIONS
 from mastio_llm.translate.conversation import Text, Turn, gather
+from support.cpu_cost import verify_linear
 
 SMALL = 100
 TIMES = 10
-LINEAR = 25
-"""A hundred would be quadratic; caches make ten a little more."""
 
 JSON_TEXT = '{"a": 1, "b": ["x"]}'
 SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}}}
@@ -164,34 +161,17 @@ def do_all(path: str, raw: bytes) -> None:
                 continue
 
 
-def cost(work: Callable[[], None]) -> float:
-    """Seconds of this thread, the better of two, whatever else the machine does. The collector is off: its share
-    depends on everything that the test process has in memory."""
-    best = float("inf")
-    for _ in range(2):
-        gc.disable()
-        try:
-            started = thread_time()
-            work()
-            best = min(best, thread_time() - started)
-        finally:
-            gc.enable()
-    return best
-
-
 @pytest.mark.parametrize("name", LISTS)
 def test_a_list_ten_times_as_long_costs_about_ten_times_as_much(name: str) -> None:
     path, make = LISTS[name]
     small, large = orjson.dumps(make(SMALL)), orjson.dumps(make(TIMES * SMALL))
     do_all(path, small)
-    little, much = cost(lambda: do_all(path, small)), cost(lambda: do_all(path, large))
-    assert much < LINEAR * max(little, 0.0005), f"{little * 1e3:.1f} ms became {much * 1e3:.1f} ms"
+    verify_linear(lambda: do_all(path, small), lambda: do_all(path, large))
 
 
 def test_turns_that_become_one_are_put_together_once() -> None:
     turn = Turn("user", (Text("x"),))
-    little, much = cost(lambda: gather([turn] * 4000)), cost(lambda: gather([turn] * 40_000))
-    assert much < LINEAR * max(little, 0.0005), f"{little * 1e3:.1f} ms became {much * 1e3:.1f} ms"
+    verify_linear(lambda: gather([turn] * 4000), lambda: gather([turn] * 40_000))
     assert gather([turn, Turn("user", ()), turn]) == (Turn("user", (Text("x"), Text("x"))),)
 
 
