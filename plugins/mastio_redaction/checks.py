@@ -19,7 +19,7 @@ from typing import Any
 
 from stdnum import verhoeff
 
-from .tables import COUNTRIES, IBAN_LENGTH
+from .tables import COUNTRIES, FILE_ENDINGS, IBAN_LENGTH, NOT_PASSWORDS, NOT_USER_NAMES, SOURCE_HOSTS
 
 _NOT_DIGITS = bytes(code for code in range(256) if not 48 <= code < 58)
 _NOT_ALNUM = re.compile(r"[^0-9A-Za-z]+")
@@ -122,7 +122,7 @@ def _add_cards(subject: str, part: str, at: int, found: list[tuple[int, int]]) -
             for length in lengths:
                 last = ends.get(place + length)
                 if last is not None and _is_card(number[place : place + length]):
-                    if not _is_fraction(subject, at + place + index):
+                    if not _is_no_card(subject, at + place + index):
                         free = place + length
                         found.append((at + place + index, at + free + last))
                     break
@@ -139,9 +139,10 @@ def _ends_of(groups: Iterable[str]) -> dict[int, int]:
     return ends
 
 
-def _is_fraction(subject: str, at: int) -> bool:
-    """Whether what begins there stands behind a point that no digit stands before."""
-    return subject[at - 1 : at] == "." and not subject[at - 2 : at - 1].isdigit()
+def _is_no_card(subject: str, at: int) -> bool:
+    """Whether the digits at `at` are a fraction (`.4111…`) or a telephone number (`+49…`)."""
+    before = subject[at - 1 : at]
+    return before == "+" or (before == "." and not subject[at - 2 : at - 1].isdigit())
 
 
 def _is_card(number: str) -> bool:
@@ -336,28 +337,27 @@ def is_random(text: str) -> bool:
     return kinds >= 2 and any(c.isdigit() for c in text) and entropy(text) >= 3.0
 
 
+_CODE = re.compile(r"[A-Za-z_]+(?:[.=][A-Za-z_]+)+|.*:")
+"""An expression of a program (`self.realm`, `encoding=encoding`), or the next label."""
+
+
 def is_password(text: str) -> bool:
     """What somebody set as a password: not a variable, a placeholder or a word about passwords."""
-    if _PLACEHOLDER.search(text) or text.lower() in _NOT_PASSWORDS:
+    if _PLACEHOLDER.search(text) or text.lower() in NOT_PASSWORDS or _CODE.fullmatch(text):
         return False
     return not text.isalpha() or not (text.islower() or text.istitle() or text.isupper())
 
 
-_NOT_PASSWORDS = frozenset(
-    (
-        "required",
-        "optional",
-        "string",
-        "reset",
-        "changed",
-        "expired",
-        "incorrect",
-        "invalid",
-        "wrong",
-        "missing",
-        "hash",
-    )
-)
+def is_user_name(text: str) -> bool:
+    """A name that somebody logs in with: not a word about user names, and not an expression of a program."""
+    first, _, rest = text.lower().partition(".")
+    return text.lower() not in NOT_USER_NAMES and not (rest and first in NOT_USER_NAMES)
+
+
+def is_mail_address(text: str) -> bool:
+    """An address of somebody: not a file for a screen (`icon@2x.png`) and not the account of a program (`git@host`)."""
+    local, _, domain = text.rpartition("@")
+    return domain.rpartition(".")[2].lower() not in FILE_ENDINGS and local.lower() not in SOURCE_HOSTS
 
 
 def is_jwt(text: str) -> bool:

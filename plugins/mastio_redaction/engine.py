@@ -20,6 +20,7 @@ import hyperscan
 from mastio import decoding
 from mastio.automata import open_automaton
 
+from . import labels
 from .custom import Custom, Own
 from .rule import Rule, Type
 
@@ -36,6 +37,10 @@ _ENCODED = (
     rf"\b(?:0[xX])?(?:{decoding.HEX_PAIR}){{8}}",
 )
 """Where one of these is, the text has other readings."""
+
+
+BEFORE = 32
+"""Characters before a value that `Rule.unless` sees."""
 
 
 class Span(NamedTuple):
@@ -65,8 +70,9 @@ class Engine:
         self._rules = list(triggers.values())
         self._encoded = len(self._rules)
         self._own = Own(custom) if custom else None
-        expressions = [expression.encode("latin-1") for expression in (*triggers, *_ENCODED)]
-        flags = [0] * len(triggers) + [hyperscan.HS_FLAG_SINGLEMATCH] * len(_ENCODED)
+        expressions = [expression.encode("latin-1") for expression in (*triggers, *_ENCODED, labels.ASSIGNMENT)]
+        flags = [0] * len(triggers) + [hyperscan.HS_FLAG_SINGLEMATCH] * len(_ENCODED) + [0]
+        self._assignment = len(expressions) - 1
         self._database = open_automaton(expressions, flags)
         self._local = threading.local()
         self.width = self._own.width if self._own else 0
@@ -86,7 +92,7 @@ class Engine:
         before it. `only` are the types that matter; the others are as if they were not known.
         """
         if name:
-            return self._find_named(text, name, only)
+            return self.find_after(f"{labels.split_words(name)}: ", text, only=only)
         view = decoding.fold(text)
         subject = text if view is None else view.text
         hits = self._hits(subject, only)
@@ -96,6 +102,17 @@ class Engine:
                 hits += [Span(*hit) for hit in self._own.find(text) if only is None or hit[2] in only]
         return _resolve(hits) if hits else hits
 
+    def find_after(self, before: str, text: str, *, name: str = "", only: Collection[str] | None = None) -> list[Span]:
+        """As `find`, where `before` is what stands before the text, in which values begin or labels are."""
+        if not before:
+            return self.find(text, name=name, only=only)
+        skip = len(before)
+        return [
+            span._replace(start=max(span.start - skip, 0), end=span.end - skip)
+            for span in self.find(before + text, only=only)
+            if span.end > skip
+        ]
+
     def find_all(
         self, texts: Sequence[str], *, names: Sequence[str] | None = None, only: Collection[str] | None = None
     ) -> list[list[Span]]:
@@ -104,6 +121,7 @@ class Engine:
             return [self.find(texts[0], name=names[0] if names else "", only=only)]
         parts = texts
         if names is not None:
+            names = [labels.split_words(name) for name in names]
             parts = [f"{name}: {text}" if name else text for name, text in zip(names, texts, strict=True)]
         joined = SEPARATOR.join(parts)
         found: list[list[Span]] = [[] for _ in texts]
@@ -128,14 +146,6 @@ class Engine:
             at = end + 1
         return found
 
-    def _find_named(self, text: str, name: str, only: Collection[str] | None) -> list[Span]:
-        before = len(name) + 2
-        return [
-            span._replace(start=max(span.start - before, 0), end=span.end - before)
-            for span in self.find(f"{name}: {text}", only=only)
-            if span.end > before
-        ]
-
     def _hits(self, subject: str, only: Collection[str] | None) -> list[Span]:
         """All hits in a folded text, overlapping ones too, in its own places."""
         events: list[tuple[int, int]] = []
@@ -147,6 +157,21 @@ class Engine:
         if self._own is not None:
             self._own_hits(subject, hits, only)
         return hits
+
+    def _find_labelled(
+        self, subject: str, places: list[int], names: list[int], hits: list[Span], only: Collection[str] | None
+    ) -> None:
+        """Adds the values whose labels do not stand right before them (`labels.readings`)."""
+        for view, by_words in labels.readings(subject, places, names):
+            events: list[tuple[int, int]] = []
+            self._database.scan(view.text.encode("latin-1", "replace"), _note, 0, events, self._scratch())
+            inner: list[Span] = []
+            self._confirm_labels(view.text, events, inner, only)
+            for hit in inner:
+                if labels.is_likely(hit.score, view.text[hit.start : hit.end], by_words):
+                    start, end = view.span(hit.start, hit.end)
+                    if start < end:  # not in the label
+                        hits.append(hit._replace(start=start, end=end))
 
     def _own_hits(self, subject: str, hits: list[Span], only: Collection[str] | None) -> None:
         own = self._own
@@ -172,21 +197,31 @@ class Engine:
         self, subject: str, events: list[tuple[int, int]], hits: list[Span], only: Collection[str] | None
     ) -> bool:
         """Adds what holds of what the automaton noticed. Whether it noticed that the text has other readings."""
-        ends: dict[int, list[int]] = {}
-        for number, end in events:
-            if number in ends:
-                ends[number].append(end)
-            else:
-                ends[number] = [end]
         encoded = False
-        for number, places in ends.items():
+        bare: list[int] = []
+        names: list[int] = []
+        for number, places in _by_rule(events).items():
             if number >= self._encoded:
-                encoded = True
+                if number == self._assignment:
+                    names = places
+                else:
+                    encoded = True
                 continue
             for kind, rule, confirm in self._rules[number]:
                 if only is None or kind in only:
-                    confirm(kind, rule, subject, places, hits)
+                    confirm(kind, rule, subject, places, hits, bare)
+        if bare or names:
+            self._find_labelled(subject, bare, names, hits, only)
         return encoded
+
+    def _confirm_labels(
+        self, subject: str, events: list[tuple[int, int]], hits: list[Span], only: Collection[str] | None
+    ) -> None:
+        """As `_confirm` with the rules that need a label."""
+        for number, places in _by_rule(events).items():
+            for kind, rule, confirm in self._rules[number] if number < self._encoded else ():
+                if confirm is _confirm_after and (only is None or kind in only):
+                    confirm(kind, rule, subject, places, hits, [])
 
     def _scratch(self) -> Any:
         try:
@@ -202,8 +237,20 @@ def _unfold(hit: Span, text: str, view: decoding.View) -> Span:
     return hit._replace(start=start, end=end, how=hit.how if plain else ("fold", *hit.how))
 
 
-_Confirm = Callable[[str, Rule, str, list[int], list[Span]], None]
-"""Adds to the last what the rule finds in a text, from the places where its trigger ended."""
+def _by_rule(events: list[tuple[int, int]]) -> dict[int, list[int]]:
+    """The places of each rule."""
+    ends: dict[int, list[int]] = {}
+    for number, end in events:
+        if number in ends:
+            ends[number].append(end)
+        else:
+            ends[number] = [end]
+    return ends
+
+
+_Confirm = Callable[[str, Rule, str, list[int], list[Span], list[int]], None]
+"""Adds what the rule finds in a text, from the places where its trigger ended. Adds to the last the places of labels
+that no value follows."""
 
 
 def _confirm_of(rule: Rule) -> _Confirm:
@@ -214,30 +261,34 @@ def _confirm_of(rule: Rule) -> _Confirm:
     return _confirm_shaped if rule.behind else _confirm_after
 
 
-def _confirm_sought(kind: str, rule: Rule, subject: str, places: list[int], hits: list[Span]) -> None:
+def _confirm_sought(kind: str, rule: Rule, subject: str, places: list[int], hits: list[Span], _bare: list[int]) -> None:
     assert rule.seek is not None
     hits += [Span(start, end, kind, rule.score) for start, end in rule.seek(subject, places)]
 
 
-def _confirm_after(kind: str, rule: Rule, subject: str, places: list[int], hits: list[Span]) -> None:
+def _confirm_after(kind: str, rule: Rule, subject: str, places: list[int], hits: list[Span], bare: list[int]) -> None:
     done = -1
     for place in places:
         if place < done:
             continue
         match = rule.exact.match(subject, place, place + rule.ahead)
         if match is None:
+            bare.append(place)
             continue
         value = match.span("v")
+        if subject.find("\n", place, value[0]) >= 0:  # perhaps the head of a column
+            bare.append(place)
         if rule.narrow is not None or rule.check is not None:
             accepted = _accept(rule, subject, *value)
             if accepted is None:
+                bare.append(place)
                 continue
             value = accepted
         hits.append(Span(*value, kind, rule.score))
         done = value[1]
 
 
-def _confirm_back(kind: str, rule: Rule, subject: str, places: list[int], hits: list[Span]) -> None:
+def _confirm_back(kind: str, rule: Rule, subject: str, places: list[int], hits: list[Span], _bare: list[int]) -> None:
     done = 0
     for place in places:
         if place <= done:
@@ -250,9 +301,10 @@ def _confirm_back(kind: str, rule: Rule, subject: str, places: list[int], hits: 
             done = value[1]
 
 
-def _confirm_shaped(kind: str, rule: Rule, subject: str, places: list[int], hits: list[Span]) -> None:
+def _confirm_shaped(kind: str, rule: Rule, subject: str, places: list[int], hits: list[Span], _bare: list[int]) -> None:
     """Triggers that stand close together make one region, which is searched once."""
-    behind, search, checks = rule.behind, rule.exact.search, rule.narrow is not None or rule.check is not None
+    behind, search = rule.behind, rule.exact.search
+    checks = rule.narrow is not None or rule.check is not None or rule.unless is not None
     index, count = 0, len(places)
     while index < count:
         last = places[index]
@@ -284,6 +336,8 @@ def _accept(rule: Rule, subject: str, start: int, end: int) -> tuple[int, int] |
             return None
         start, end = start + part[0], start + part[1]
     if rule.check is not None and not rule.check(subject[start:end]):
+        return None
+    if rule.unless is not None and rule.unless.search(subject[max(start - BEFORE, 0) : start]):
         return None
     return start, end
 

@@ -42,6 +42,9 @@ class Rule:
     ahead: int = 1
     """How many characters after the trigger's end a value may reach, and one more that bounds it."""
 
+    unless: re.Pattern[str] | None = None
+    """Where given, it must not match the text right before a value: `version 1.2.3.4` is no address."""
+
     seek: Seek | None = None
     """Where given, it finds the values, and `exact` is nothing."""
 
@@ -72,9 +75,11 @@ def shaped(
     behind: int = 48,
     ahead: int = 1,
     back: str = "",
+    unless: str | None = None,
 ) -> Rule:
     """A value that its form gives away. `trigger` where the automaton should look for less than the whole form."""
-    return Rule(trigger or expression, re.compile(expression), score, check, narrow, behind, ahead, back=back)
+    before = re.compile(unless) if unless else None
+    return Rule(trigger or expression, re.compile(expression), score, check, narrow, behind, ahead, before, back=back)
 
 
 _NOTHING = re.compile(r"(?!)")
@@ -85,8 +90,8 @@ def sought(trigger: str, seek: Seek, score: float) -> Rule:
     return Rule(trigger, _NOTHING, score, seek=seek)
 
 
-_SPACE = re.compile(r"\[ _-\]\??| \??(?![^\[]*\])")
-"""A space between two words, however it is written."""
+_SPACE = re.compile(r"\[ _-\]\??| \??(?![^\[]*\])|-\?")
+"""A space or hyphen between two words, however it is written."""
 
 GAP = (
     r"(?:[ _.-]?(?=[ciknsv])(?:numbers?|num|nbr|no|nr|nummer|numero|numer|code|id|key|value|str|n\N{DEGREE SIGN}|card)"

@@ -22,6 +22,7 @@ from typing import NamedTuple
 from mastio import decoding
 
 from .catalogue.names import PARTICLES
+from .columns import MAX_HEAD, find_table_head
 from .engine import Engine, Span
 from .tables import LINKS, MONTHS
 
@@ -64,6 +65,10 @@ class Stream:
         self._engine = engine
         self._only = only
         self._context = f"{name}: " if name else ""
+        self._head = ""
+        """The head of the table whose rows come now, with the line end."""
+        self._rows = ""
+        """The last text that was released, in which a table may have begun."""
         self._pending = ""
         self._block: list[str] | None = None
         self._block_size = 0
@@ -110,16 +115,12 @@ class Stream:
 
     def _settle(self, last: bool) -> list[Settled]:
         """Releases what can be released of `_pending`; begins a block where one begins."""
-        pending, before = self._pending, len(self._context)
+        pending = self._pending
         hold = len(pending) if last else self._held_from(pending)
         self._solid = hold == 0 and len(pending) > MAX_RUN
         if hold == 0:
             return self._overflow() if len(pending) > MAX_TOKEN else []
-        spans = [
-            span._replace(start=max(span.start - before, 0), end=span.end - before)
-            for span in self._engine.find(self._context + pending, only=self._only)
-            if span.end > before
-        ]
+        spans = self._engine.find_after(self._before(), pending, only=self._only)
         for span in spans:
             if span.type == _BLOCK and span.end == len(pending) and not self._is_closed(pending[span.start :]):
                 done = self._release(span.start, spans)
@@ -131,11 +132,22 @@ class Stream:
                     hold = min(hold, span.start)
         return self._release(hold, spans)
 
+    def _before(self) -> str:
+        """What was released that may have labels: the last characters, or the head and last rows of a table."""
+        if not self._head:
+            return self._context
+        row = self._context.find("\n") + 1
+        return self._head + (self._context[row:] if row else self._rows)
+
     def _release(self, end: int, spans: list[Span]) -> list[Settled]:
         if end == 0:
             return []
         text = self._pending[:end]
         self._context = (self._context + text)[-CONTEXT:]
+        self._rows = (self._rows + text)[-2 * MAX_HEAD :]
+        if "\n" in text:
+            self._head = find_table_head(self._head, self._rows)
+            self._rows = self._rows[self._rows.rfind("\n") + 1 :] if self._head else self._rows[-CONTEXT:]
         self._pending = self._pending[end:]
         return [Settled(text, [span for span in spans if span.end <= end])]
 

@@ -39,3 +39,40 @@ MONTHS = tuple(
     "lug mag mei maa".split()
 )
 """How the months of seven languages begin, without accents."""
+
+NOT_PASSWORDS = frozenset(
+    {
+        "required",
+        "optional",
+        "string",
+        "reset",
+        "changed",
+        "expired",
+        "incorrect",
+        "invalid",
+        "wrong",
+        "missing",
+        "hash",
+    }
+)
+"""Words that follow the word password."""
+
+_AFTER_USER_NAME = """
+the this that they all and are but can for from has its not one our was who will with you your must may should when self cls
+user users userid user_id username user_name login name email event request req res ctx context config args kwargs options
+opts params props session settings env environ body data input payload form row record obj item str string text int integer
+bigint varchar uuid number any none null nil undefined true false required optional unknown invalid missing page button
+failed failure successful success via using screen prompt shell account process.env os.environ
+"""
+NOT_USER_NAMES = frozenset(_AFTER_USER_NAME.split())
+"""Words that follow the words user name, in manuals and programs."""
+
+_ENDINGS = """
+png jpg jpeg gif webp svg ico bmp avif css scss js mjs ts jsx tsx json html htm pdf txt csv xml yaml yml toml lock whl gz tgz
+exe dll jar war
+"""
+FILE_ENDINGS = frozenset(_ENDINGS.split())
+"""Endings of files that are no top-level domains."""
+
+SOURCE_HOSTS = frozenset(("git", "hg", "svn"))
+"""User names of programs that fetch source code: `git@host`."""

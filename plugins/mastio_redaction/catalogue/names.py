@@ -87,7 +87,7 @@ STOP = frozenset(
     "Y Il Lo Gli E O Os As De Het Een En Phone Email Tel Mobile Fax Address Account Number Customer Patient Employee Manager "
     "Director Engineer Order Invoice Ticket Team Group Department Office Support Sales Server Service Project Class Function "
     "Error Warning Info Debug Version Note Total Sample Test Airport Station Center Centre Museum Church Cathedral Prize Award "
-    "Institute Foundation Act Law Theorem Algorithm Equation Test Effect Method Model Principle".split()
+    "None True False Null Institute Foundation Act Law Theorem Algorithm Equation Test Effect Method Model Principle".split()
 )
 
 PARTICLES = frozenset("de da do dos das del della di van von der den du la le el y e zu ten ter bin ibn al st".split())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import stdnum.ar.cuit
 import stdnum.at.vnr
+import stdnum.au.abn
 import stdnum.au.tfn
 import stdnum.be.nn
 import stdnum.bg.egn
@@ -105,6 +106,9 @@ TYPES = (
     )),
     Type("AU_TFN", "national_id", "Australian tax file number, by the words before it", (
         after(r"(?:tfn|tax file)", rf"\d{{3}}[ -]?\d{{3}}[ -]?\d{{2,3}}{_N}", 0.95, by(stdnum.au.tfn)),
+    )),
+    Type("AU_ABN", "financial", "Australian business number, by the words before it", (
+        after(r"(?:abn|australian business(?: number)?)", rf"[1-9]\d[ ]?\d{{3}}[ ]?\d{{3}}[ ]?\d{{3}}{_N}", 0.95, by(stdnum.au.abn)),
     )),
     Type("AU_MEDICARE", "national_id", "Australian Medicare number, by the words before it", (
         after(r"medicare", rf"[2-6]\d{{3}}[ -]?\d{{5}}[ -]?\d(?:[ /-]?\d)?{_N}", 0.95, _is_medicare),

@@ -10,14 +10,21 @@ from ..rule import Type, after, shaped
 _OCTET = r"(?:25[0-5]|2[0-4]\d|1?\d?\d)"
 
 
+_VERSION = (
+    r"(?i:versions?|release|\bver|\brev|revision|firmware|build|assembly\w{0,12}|chapter|section|\boid)['\"]?\s{0,2}[:=(]{0,2}\s?['\"]?"
+    r"(?:number |no\.? |is )?\Z|[=~^<>!]=\s?['\"]?\Z|[~^]\Z"
+)
+"""What announces a version or a place in a document."""
+
+
 def _is_imei(text: str) -> bool:
     return varied(text) and bool(imei.is_valid(text))
 
 
 TYPES = (
     Type("IP_ADDRESS", "network", "IPv4 or IPv6 address", (
-        shaped(rf"(?<![\d.A-Za-z/-])(?<!ersion )(?<!elease )(?:{_OCTET}\.){{3}}{_OCTET}(?![\d-]|\.\d)", 0.85, is_ipv4,
-               trigger=r"\b\d{1,3}\.\d{1,3}\.\d{1,3}\.\d", behind=20, ahead=4),
+        shaped(rf"(?<![\d.A-Za-z/-])(?:{_OCTET}\.){{3}}{_OCTET}(?![\d-]|\.\d)", 0.85, is_ipv4,
+               trigger=r"\b\d{1,3}\.\d{1,3}\.\d{1,3}\.\d", behind=20, ahead=4, unless=_VERSION),
         shaped(r"(?<![0-9A-Za-z:.])(?:[0-9A-Fa-f]{0,4}:){2,7}(?:[0-9A-Fa-f]{1,4}|(?:\d{1,3}\.){3}\d{1,3})?(?![0-9A-Za-z:])",
                0.85, is_ipv6, trigger=r"(?:[0-9A-Fa-f]{1,4}:(?::[0-9A-Fa-f]{1,4}|[0-9A-Fa-f]{1,4}:[0-9A-Fa-f]{0,4}:))", behind=24,
                ahead=48),

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from itertools import groupby
 
-from ..checks import is_birth_date
+from ..checks import is_birth_date, is_mail_address
 from ..expressions import trie
 from ..phones import is_any_phone, is_phone
 from ..rule import Type, after, shaped
 from .names import AMBIGUOUS, GIVEN, PARTICLES, STOP, SURNAMES
 
-_WORD = r"[A-Z][A-Za-z]*(?:['-][A-Z]?[a-z]+)*"
+_WORD = r"[A-Z][A-Za-z\xdf]*(?:['-][A-Z]?[a-z\xdf]+)*"
 _PARTICLE = r"(?:de la|de los|van der|van den|van de|von der|de|da|do|dos|das|del|della|di|van|von|du|la|le|zu|bin|al)"
 _NAME = rf"{_WORD}(?: [A-Z]\.| {_PARTICLE} {_WORD}| {_WORD}){{0,3}}"
 _TITLE = (
@@ -22,8 +22,10 @@ _CALLED = (
     r"(?:my name is|name is|i am called|signed by|full name|first name|last name|surname|customer name|patient name|"
     r"employee name|contact name|cardholder|card holder|account holder|beneficiary|ich heisse|mein name ist|nachname|vorname|"
     r"je m'appelle|mon nom est|prenom|me llamo|mi nombre es|apellidos|mi chiamo|il mio nome e|cognome|chamo-me|meu nome e|"
-    r"me chamo|sobrenome|ik heet|mijn naam is|achternaam|name|nombre|nome|nom|naam)"
+    r"me chamo|sobrenome|ik heet|mijn naam is|achternaam)"
 )
+_NAMED = r"(?:name|nombre|nome|nom|naam)"
+"""Programs and files have such names too."""
 
 
 def _title(word: str) -> str:
@@ -69,10 +71,20 @@ def _drop_stops(text: str) -> tuple[int, int] | None:
     return (0, kept) if kept else None
 
 
+def _find_known(text: str) -> tuple[int, int] | None:
+    """As `_drop_stops`, if a word of it is a name of the lists."""
+    found = _drop_stops(text)
+    if found is None:
+        return None
+    words = (_title(word.split("-")[0]) for word in text[found[0] : found[1]].split())
+    return found if any((word in GIVEN or word in SURNAMES) and word not in AMBIGUOUS for word in words) else None
+
+
 _SURE = [
     rf"\b{letter}(?i:{trie([name[1:] for name in names])})\b"
     for letter, names in groupby(sorted(GIVEN), key=lambda name: name[0])
 ]
+_NAME_GAP = r"['\"]?(?:\s{0,2}[:=]\s{0,2}| )['\"]?"
 _RUN = rf"(?<![A-Za-z])(?:{_WORD} ){{0,2}}{_WORD}(?: [A-Z]\.| {_PARTICLE}(?= [A-Z])| {_WORD}){{0,4}}"
 
 _MONTH = (
@@ -115,7 +127,7 @@ _LOCAL = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.!#$%&'*
 TYPES = (
     Type("EMAIL_ADDRESS", "pii", "E-mail address", (
         shaped(r"[.!#$%&'*/?^{|}~-]*(?P<v>[A-Za-z0-9_+](?:[A-Za-z0-9.!#$%&'*+/?^_{|}~-]{0,62}[A-Za-z0-9_+~-])?@(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,62})\.){1,8}"
-               r"(?:[A-Za-z]{2,24}|xn--[a-z0-9-]{1,59}))(?![A-Za-z0-9])", 0.95, trigger=r"[A-Za-z0-9_+~-]@[A-Za-z0-9]", behind=66, ahead=260,
+               r"(?:[A-Za-z]{2,24}|xn--[a-z0-9-]{1,59}))(?![A-Za-z0-9])", 0.95, is_mail_address, trigger=r"[A-Za-z0-9_+~-]@[A-Za-z0-9]", behind=66, ahead=260,
                back=_LOCAL),
     )),
     Type("PHONE_NUMBER", "pii", "Telephone number", (
@@ -133,7 +145,8 @@ TYPES = (
         *(shaped(_RUN, 0.7, trigger=trigger, narrow=find_name, behind=48, ahead=80) for trigger in _SURE),
         shaped(rf"\b(?i:{_TITLE})\.? (?:(?:[Dd]r|[Pp]rof)\.? )?(?P<v>{_NAME})", 0.7, trigger=rf"\b(?i:{_TITLE})\.? [A-Z]",
                narrow=_drop_stops, behind=24, ahead=100),
-        after(_CALLED, _NAME, 0.6, gap=r"['\"]?(?:\s{0,2}[:=]\s{0,2}| )['\"]?", narrow=_drop_stops),
+        after(_CALLED, _NAME, 0.6, gap=_NAME_GAP, narrow=_drop_stops),
+        after(_NAMED, _NAME, 0.6, gap=_NAME_GAP, narrow=_find_known),
     ), structured=False),
     Type("STREET_ADDRESS", "pii", "Street address", (
         shaped(rf"\b\d{{1,5}}[A-Za-z]?,? (?:[NSEW]\.? )?(?:[A-Z0-9][\w'-]*\.? ){{1,4}}{_STREET}\b\.?{_UNIT}(?:, [A-Z][a-z]+(?: [A-Z][a-z]+)?,? {_US_STATE} \d{{5}})?",
@@ -158,7 +171,7 @@ TYPES = (
         after(_BORN, DATE, 0.9, is_birth_date),
     )),
     Type("AGE", "pii", "Age of a person, by the words around it", (
-        after(r"(?:aged?|alter|idade|edad|eta|leeftijd)", r"(?:1[01]\d|[1-9]?\d)(?!\d|[.%/:-]\d| ?%)", 0.7, gap=r"['\"]?(?: ?[:=] ?| of | )['\"]?"),
+        after(r"(?:aged?|alter|idade|edad|eta|leeftijd)", r"(?:1[01]\d|[1-9]\d?)(?!\d|[.%/:-]\d| ?%)", 0.7, gap=r"['\"]?(?: ?[:=] ?| of | )['\"]?"),
         shaped(r"(?<![\d.])(?:1[01]\d|[1-9]?\d)(?:[ -]years?[ -]old| y/o| yo\b| Jahre alt| ans\b(?= |[.,;!?]|$)| anos de (?:edad|idade)| anni di eta| jaar oud)", 0.75,
                trigger=r"\d(?:[ -]years?[ -]old| y/o| yo\b| Jahre alt| anos de (?:edad|idade)| jaar oud)", behind=28),
     )),

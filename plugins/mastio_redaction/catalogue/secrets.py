@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..checks import is_jwt, is_password, is_random
+from ..checks import is_jwt, is_password, is_random, is_user_name
 from ..rule import Rule, Type, after, shaped
 
 _END = r"(?![A-Za-z0-9_-])"
@@ -25,6 +25,9 @@ _B64 = "[A-Za-z0-9+/]"
 _URL = "[A-Za-z0-9_-]"
 _ALNUM = "[A-Za-z0-9]"
 _QUOTED = r"[^\s\"'`,;<>(){}\[\]\\\x9f]"
+
+_NO_CALL = r"(?![A-Za-z_][\w.]{0,120}\()"
+"""Not a call of a program: `password = base64.b64encode(…)`."""
 
 TYPES = (
     Type(
@@ -125,19 +128,19 @@ TYPES = (
     )),
     Type("PASSWORD", "credential", "Password, PIN or passphrase, by the words before it", (
         after(r"(?:password|passwort|passwd|passphrase|mot de passe|contrasena|parola d.ordine|palavra-passe|senha|"
-              r"wachtwoord|kennwort|pwd)(?:s|_?(?:is|for [a-z ]{1,24} is))?", rf"{_QUOTED}{{4,128}}(?<![.?!])", 0.85, is_password,
+              r"wachtwoord|kennwort|pwd)(?:s|_?(?:is|for [a-z ]{1,24} is))?", rf"{_NO_CALL}{_QUOTED}{{4,128}}(?<![.?!])", 0.85, is_password,
               gap=r"['\"]?\s{0,2}(?:[:=]|=>|\bis\b|\bist\b|\best\b|\bes\b|\be\b|\bto\b)\s{0,2}[:=]?\s?['\"`]?"),
         after(r"(?:pin|pin code|geheimzahl)", r"\d{4,8}(?!\d)", 0.8,
               gap=r"['\"]?\s{0,2}(?:code)?\s?(?:[:=]|\bis\b|\bist\b|\best\b|\bes\b)\s{0,2}['\"]?"),
     )),
     Type("SECRET", "credential", "Secret of an unknown kind: named as one, and random", (
         after(r"(?:secret|token|api[_ -]?key|apikey|access[_ -]?key|auth[_ -]?key|private[_ -]?key|client[_ -]?secret|"
-              r"encryption[_ -]?key|signing[_ -]?key|webhook[_ -]?key|credentials?)", r"[A-Za-z0-9+/_.~=-]{16,512}(?<![.])", 0.8,
+              r"encryption[_ -]?key|signing[_ -]?key|webhook[_ -]?key|credentials?)", rf"{_NO_CALL}[A-Za-z0-9+/_.~=-]{{16,512}}(?<![.])", 0.8,
               is_random, gap=r"(?:[_ -]?(?:key|value|id|string))?['\"]?\s{0,3}(?:[:=]|=>|:=|\bis\b|\bist\b|\best\b|\bes\b|,)\s{0,3}['\"`]?",
               ahead=540),
     )),
     Type("USERNAME", "credential", "User name, by the words before it", (
         after(r"(?:user[_ -]?name|user[_ -]?id|login|benutzername|nom d.utilisateur|usuario|nome utente|gebruikersnaam|utilizador)",
-              r"[A-Za-z0-9][A-Za-z0-9._@+-]{2,63}(?<![.])", 0.7, gap=r"['\"]?\s{0,2}(?:[:=]|\bis\b|\bist\b|\best\b|\bes\b)\s{0,2}['\"`]?"),
+              r"[A-Za-z0-9](?:[A-Za-z0-9_@+-]|[.](?=[A-Za-z0-9])){2,63}+(?!['\"]?[\[(])", 0.7, is_user_name, gap=r"['\"]?\s{0,2}(?:[:=]|\bis\b|\bist\b|\best\b|\bes\b)\s{0,2}['\"`]?"),
     )),
 )  # fmt: skip

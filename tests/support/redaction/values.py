@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import stdnum.ar.cuit
 import stdnum.at.vnr
+import stdnum.au.abn
 import stdnum.bg.egn
 import stdnum.br.cnpj
 import stdnum.br.cpf
@@ -77,6 +78,7 @@ VALUES: dict[str, Make] = {
     "UK_NINO": lambda r: f"{r.choice(['AB', 'CE', 'JM', 'PX'])} {r.randint(10, 99)} {r.randint(10, 99)} {r.randint(10, 99)} {r.choice('ABCD')}",
     "CA_SIN": luhn_grouped("1245679", 9, (3, 3, 3), "-"),
     "AU_TFN": weighted((1, 4, 3, 7, 5, 8, 6, 9), 11),
+    "AU_ABN": until(lambda r: number(r, 11, "12345678"), stdnum.au.abn.is_valid),
     "AU_MEDICARE": lambda r: weighted((1, 3, 7, 9, 1, 3, 7, 9), 10, "23456")(r) + "1",
     "NZ_IRD": until(lambda r: number(r, 8, "456789"), stdnum.nz.ird.is_valid),
     "DE_TAX_ID": until(lambda r: number(r, 11), stdnum.de.idnr.is_valid),

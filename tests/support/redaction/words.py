@@ -16,6 +16,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     "SECURITY_ID": ("ISIN: ", "isin "),
     "VAT_NUMBER": ("VAT: ", "USt-IdNr. "),
     "AU_TFN": ("TFN: ", "tax file number "),
+    "AU_ABN": ("ABN: ", "abn "),
     "AU_MEDICARE": ("Medicare: ", "medicare number "),
     "NZ_IRD": ("IRD: ", "IRD number "),
     "DE_TAX_ID": ("Steuer-ID: ", "IdNr. "),

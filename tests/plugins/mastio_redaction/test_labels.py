@@ -1,0 +1,125 @@
+"""A value is recognised by its label wherever the label stands: in tables, markup, prose, before and behind it."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from mastio.inspection import Passage
+from mastio_redaction.catalogue import CATALOGUE
+from mastio_redaction.engine import Engine
+from mastio_redaction.inspector import PIECE, Finder
+from mastio_redaction.rulings import Side
+from mastio_redaction.stream import Stream
+from support.cpu_cost import verify_linear
+from support.redaction.layouts import LAYOUTS, write
+from support.redaction.values import VALUES
+from support.redaction.words import WORDS
+
+ENGINE = Engine(CATALOGUE)
+LABELS = {
+    **WORDS,
+    "SECRET": ("aws_secret_access_key", "api_key"),
+    "NL_BSN": ("BSN",),
+    "DE_TAX_ID": ("Steuer-ID", "steuer_id"),
+    "PASSWORD": ("password", "Passwort", "passphrase"),
+}
+ONLY_BEFORE = {"AGE", "HTTP_AUTHORIZATION"}
+"""Types whose values are too short, or whose label is a part of them."""
+
+
+def labels_of(kind: str) -> list[str]:
+    names = {label.strip(" :=.").removesuffix(" is").strip() for label in LABELS[kind]}
+    return sorted(names - {"call", "born on", "exp", "see"})
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_value_is_found_by_its_label_in_every_layout(layout: str) -> None:
+    random = Random(layout)
+    missed, count = [], 0
+    for kind in sorted(LABELS.keys() - ONLY_BEFORE):
+        for label in labels_of(kind):
+            values = VALUES[kind](random), VALUES[kind](random)
+            text = write(layout, label, *values)
+            found = ENGINE.find(text)
+            for value in values:
+                count += 1
+                at = text.index(value)
+                if not any(span.start <= at and span.end >= at + len(value) for span in found):
+                    missed.append(f"{kind}: {value} in {text!r}")
+    assert len(missed) <= count // 100, missed
+
+
+@pytest.mark.parametrize("layout", ["csv", "semicolons", "tabs", "markdown", "psql", "html", "html with lines"])
+@pytest.mark.parametrize("kind", ["PASSWORD", "IMEI", "NL_BSN", "US_NPI"])
+def test_a_table_that_comes_in_pieces_is_read_with_its_head(kind: str, layout: str) -> None:
+    random = Random(kind)
+    values = VALUES[kind](random), VALUES[kind](random)
+    text = write(layout, labels_of(kind)[0], *values)
+
+    between = {"csv": "1,-,x\n", "semicolons": "1;-;x\n", "tabs": "1\t-\tx\n"}.get(layout, "| 1 | - | x |\n")
+    if layout.startswith("html"):
+        between = "<tr><td>1</td><td>-</td></tr>\n"
+    if layout == "psql":
+        between = "  1 | - | x\n"
+    at = text.index(values[1])
+    line = text.rfind("<tr>" if layout.startswith("html") else "\n", 0, at) + (0 if layout.startswith("html") else 1)
+    long = text[:line] + between * 60 + text[line:]
+    stream = Stream(ENGINE)
+    settled = [part for character in long for part in stream.feed(character)] + stream.close()
+    found = {part.text[span.start : span.end] for part in settled for span in part.spans}
+    assert found == set(values)
+
+
+@pytest.mark.parametrize("mark", [",", ";", "\t", "|"])
+async def test_a_long_table_keeps_its_head(mark: str) -> None:
+    random = Random(mark)
+    values = [VALUES["PASSWORD"](random) for _ in range(5 * PIECE // 20)]
+    rows = "\n".join(mark.join((f"{row:06}", value, "x")) for row, value in enumerate(values))
+    text = mark.join(("id", "password", "note")) + "\n" + rows
+    (found,), _ = await Finder(ENGINE, None).find_all([Passage(text, "user")], Side())
+    assert [text[span.start : span.end] for span in found] == values
+
+
+ORDINARY = (
+    "user_id = event['user_id']\nlogin(user)\nself.login(user, passwd)",
+    "username = request.user.name; password = base64.b64encode(user_pass)",
+    "name: Cache Right\n| name | kind |\n|---|---|\n| Bash | tool |\n| Agent | tool |",
+    '{"name": "ExitWorktree", "title": "Workflow"}',
+    "git clone git@github.com:example/project.git",
+    "assets/parser@2x.png and icon@3x.webp",
+    "requires libfoo==1.2.3.4, version 1.2.3.4, Release: 10.0.0.1",
+    "| option | default |\n|---|---|\n| password | none |\n| token | required |",
+    "POP3 commands:\n  USER name      user(name)\n  PASS string    pass_(string)\n  STAT           stat()",
+    "the account of the order has 12 items; the token is short; a pin is used 3 times",
+    "| login | when |\n|---|---|\n| never | today |",
+    "passwd:         files systemd\ngroup:          files systemd",
+    "const customerId = order.customer.id; const apiToken = await getToken();",
+    "Set the password (at least 12 characters) and the PIN (4 digits).",
+)
+
+
+@pytest.mark.parametrize("text", ORDINARY)
+def test_programs_and_manuals_are_left_alone(text: str) -> None:
+    assert [(text[span.start : span.end], span.type) for span in ENGINE.find(text)] == []
+
+
+def test_a_table_does_not_lend_its_labels_to_what_follows() -> None:
+    text = "id,password\n1,hunter2A\n\nThe rest is prose, kept as it was1.\n"
+    assert [text[span.start : span.end] for span in ENGINE.find(text)] == ["hunter2A"]
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "imei ", "imei,", "imei\n", "**imei**", "| imei | x |\n", "a,bb,cc\n", "<tr><td>imei</td></tr>", " (imei)",
+        "1 is my imei ", "imei of my ", "aImeiBCd: ", "(imei) VALUES (1) ", "token = ", "password a b is ", 'imei """',
+        "imei<b><b>", "imei  x  y\n", "name: ", "1 2 3 4 (nhs) ", "imei\n---\n", "imei [[[", "password\nx1\n", "aBaB=",
+        "imei,a\n1,2\n\n", "<table><tr><td>imei</td>",
+    ],
+)  # fmt: skip
+def test_the_cost_grows_with_the_length(unit: str) -> None:
+    head = "imei,password,token\n"
+    little, much = head + unit * (4_000 // len(unit)), head + unit * (40_000 // len(unit))
+    verify_linear(lambda: ENGINE.find(little), lambda: ENGINE.find(much))
