@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Mastio: bring the appliance up and take it down. Verbs only; the logic is in `mastio`.
 #   ./deploy.sh [up|down|status|logs] [--native|--compose] [--demo] [--data DIR] [--port N] [--public-url URL]
-#               [--workers N] [--database URL] [--config FILE]
+#               [--workers N] [--redact|--no-redact] [--database URL] [--config FILE]
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -40,7 +40,7 @@ parse() {
                 usage
                 exit 0
                 ;;
-            --demo) options+=("$1") ;;
+            --demo | --redact | --no-redact) options+=("$1") ;;
             --data | --port | --public-url | --workers | --database | --config)
                 [ $# -ge 2 ] || fail "$1 needs a value." "See ./deploy.sh --help."
                 options+=("$1" "$2")

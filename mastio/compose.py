@@ -15,7 +15,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from mastio.errors import ConfigurationError, MastioError
-from mastio.native import Wish, ensure_stub_port, print_welcome, write_settings
+from mastio.native import Wish, describe_redaction, ensure_stub_port, print_welcome, write_settings
 from mastio.plan import read_plan
 from mastio.plugins import refuse
 from mastio.settings import Settings
@@ -48,6 +48,7 @@ def _parser() -> argparse.ArgumentParser:
     step.add_argument("--public-url")
     step.add_argument("--workers", type=int)
     step.add_argument("--database")
+    step.add_argument("--redact", action=argparse.BooleanOptionalAction)
     step.add_argument("--demo", action="store_true")
     step = steps.add_parser("welcome")
     step.add_argument("--data", type=Path, required=True)
@@ -58,7 +59,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def settle(args: argparse.Namespace) -> dict[str, str]:
     """Write the settings, check them, and say what the containers need to know. Raises `ConfigurationError`."""
-    write_settings(args.config, Wish(args.port, args.public_url, args.workers, args.database))
+    write_settings(args.config, Wish(args.port, args.public_url, args.workers, args.database, args.redact))
     if args.demo:
         ensure_stub_port(args.config)
     plan, problems = read_plan(args.data, args.config)
@@ -72,6 +73,7 @@ def settle(args: argparse.Namespace) -> dict[str, str]:
         "MASTIO_PORT": str(settings.edge.port),
         "MASTIO_BIND": bind,
         "MASTIO_STUB_PORT": str(settings.server.stub_port),
+        "MASTIO_REDACTION": describe_redaction(plan),
         **_database(settings),
     }
 

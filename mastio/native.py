@@ -27,7 +27,7 @@ from urllib.parse import urlsplit
 from mastio import __version__
 from mastio.errors import ConfigurationError, MastioError
 from mastio.first_providers import read_first_providers
-from mastio.plan import read_plan
+from mastio.plan import Plan, read_plan
 from mastio.plugins import refuse
 from mastio.prepare import find_nginx
 
@@ -47,6 +47,9 @@ port = {port}
 
 [database]
 url = "{database}"
+
+[redaction]
+unspoken = "{unspoken}"
 """
 
 
@@ -58,6 +61,7 @@ class Wish:
     public_url: str | None
     workers: int | None
     database: str | None
+    redact: bool | None = None
 
 
 def main() -> int:
@@ -87,6 +91,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--public-url", help="how clients reach it (default: https://localhost:PORT)")
     parser.add_argument("--workers", type=int, help="worker processes (default: 1)")
     parser.add_argument("--database", help="postgresql+asyncpg://… (default: SQLite in the data folder)")
+    parser.add_argument(
+        "--redact",
+        action=argparse.BooleanOptionalAction,
+        help="take cards, IBANs, national ids, keys and tokens out of requests (default: yes)",
+    )
     parser.add_argument("--demo", action="store_true", help="add a stand-in provider, an agent and one proven call")
     return parser
 
@@ -100,7 +109,7 @@ def up(data: Path, args: argparse.Namespace) -> int:
     if nginx is None:
         raise ConfigurationError("nginx is not installed.", "Run ./deploy.sh up as root once, or install nginx.")
     config: Path = args.config.resolve() if args.config else data / "mastio.toml"
-    changed = write_settings(config, Wish(args.port, args.public_url, args.workers, args.database))
+    changed = write_settings(config, Wish(args.port, args.public_url, args.workers, args.database, args.redact))
     if args.demo:
         changed |= ensure_stub_port(config)
     plan, problems = read_plan(data, config)
@@ -120,9 +129,9 @@ def up(data: Path, args: argparse.Namespace) -> int:
     if is_new:
         for variable, provider in read_first_providers(os.environ, lambda path: Path(path).read_text("ascii")):
             print(f"{variable} is set: it is the key of the provider {provider.name}, {provider.base_url}\n")
-    if args.demo:
-        return _run_demo(data, plan.settings.server.stub_port)
-    return 0
+    done = _run_demo(data, plan.settings.server.stub_port) if args.demo else 0
+    print(f"Redaction is {describe_redaction(plan)}.")
+    return done
 
 
 def write_settings(file: Path, wish: Wish) -> bool:
@@ -135,7 +144,7 @@ def write_settings(file: Path, wish: Wish) -> bool:
         url = wish.public_url or f"https://localhost:{port}"
         text = TEMPLATE.format(
             public_url=url, trust_domain=_trust_domain(url), workers=wish.workers or 1, port=port,
-            database=wish.database or "",
+            database=wish.database or "", unspoken="flag" if wish.redact is False else "redact",
         )  # fmt: skip
         tomllib.loads(text)
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -153,6 +162,8 @@ def write_settings(file: Path, wish: Wish) -> bool:
             text = _replace(text, key, json.dumps(value))
     if wish.workers is not None:
         text = _replace(text, "workers", str(wish.workers))
+    if wish.redact is not None:
+        text = _set_redaction(text, "redact" if wish.redact else "flag")
     if text != before:
         file.write_text(text, "utf-8")
     return text != before
@@ -168,6 +179,17 @@ def _replace(text: str, key: str, value: str) -> str:
     if count == 0:
         raise ConfigurationError(f"The settings file has no line for {key}.", f"Set {key} in it by hand.")
     return changed
+
+
+def _set_redaction(text: str, unspoken: str) -> str:
+    """The settings with `[redaction] unspoken`, which older files do not have."""
+    section = tomllib.loads(text).get("redaction", {})
+    if "unspoken" in section:
+        return _replace(text, "unspoken", json.dumps(unspoken))
+    line = f"unspoken = {json.dumps(unspoken)}\n"
+    if re.search(r"(?m)^\[redaction\][ \t]*$", text):
+        return re.sub(r"(?m)^(\[redaction\][ \t]*\n)", lambda match: match[1] + line, text, count=1)
+    return f"{text.rstrip()}\n\n[redaction]\n{line}"
 
 
 def _trust_domain(url: str) -> str:
@@ -265,8 +287,23 @@ First call: add a provider, enrol an agent, ask something.
     )
 
 
+def describe_redaction(plan: Plan) -> str:
+    """What happens with personal data that no redaction policy speaks of, as a phrase."""
+    values = [active.settings for active in plan.active if active.plugin.name == "redaction"]
+    match getattr(values[0], "unspoken", None) if values else None:
+        case "redact":
+            return "on: cards, IBANs, national ids, keys and tokens are taken out of requests and put back in replies"
+        case "flag":
+            return "off: personal data goes upstream and is noted in the log; --redact turns it on"
+        case "off":
+            return "off: personal data goes upstream and is not looked for; --redact turns it on"
+        case _:
+            return "off: the plugin redaction is not active"
+
+
 def _run_demo(data: Path, stub_port: int) -> int:
     """In a process of its own, which has the client's libraries."""
+    sys.stdout.flush()
     command = [sys.executable, "-m", "mastio.demo", "--data", str(data), "--stub-port", str(stub_port)]
     return subprocess.run(command, check=False).returncode
 
@@ -315,6 +352,7 @@ def status(data: Path) -> int:
     try:
         known = json.loads((data / "bootstrap.json").read_text("utf-8"))
         plan, _ = read_plan(data)
+        print(f"  redaction    {describe_redaction(plan)}")
         trust = ssl.create_default_context(cafile=known["ca_file"])
         with urllib.request.urlopen(f"https://localhost:{plan.settings.edge.port}/readyz", context=trust, timeout=5):
             print("  health       ready")

@@ -18,7 +18,7 @@ from mastio.hooks import Hooks, Plugin, PluginSettings
 from mastio.services import Services
 from mastio.store.base import RedactionRow
 from mastio.target import TargetError
-from mastio_redaction.catalogue import CATALOGUE
+from mastio_redaction.catalogue import CATALOGUE, DEFAULT
 from mastio_redaction.custom import Custom, CustomError, Dictionary
 from mastio_redaction.doors import ROUTES, Doors
 from mastio_redaction.engine import Engine
@@ -43,13 +43,14 @@ class Words(PluginSettings):
 
 
 class Settings(PluginSettings):
-    """`unspoken`: what is done with values that no policy speaks of: `flag` notes in the log that they were there,
-    `off` does not look for them. `patterns`: further types, each with a list of expressions. `dictionaries`: words that
+    """`unspoken`: what is done with values that no policy speaks of: `redact` takes those with a check out of requests
+    and puts them back in replies, and notes the others in the log; `flag` notes in the log that they were there; `off`
+    does not look for them. `patterns`: further types, each with a list of expressions. `dictionaries`: words that
     are values of a type, one `[[redaction.dictionaries]]` table each, with `type`, `terms`, `distance`.
     `recogniser`: another recogniser that is asked too, with `url`, `allow_addresses`, `language`, `types`, `min_score`,
     `deadline_ms`, `when_broken`; none by default."""
 
-    unspoken: Literal["flag", "off"] = "flag"
+    unspoken: Literal["redact", "flag", "off"] = "flag"
     patterns: dict[TypeName, tuple[str, ...]] = Field(default_factory=dict)
     dictionaries: tuple[Words, ...] = ()
     recogniser: RecogniserSettings | None = None
@@ -76,7 +77,8 @@ class Policies:
         if always != self._always:
             self._finder.engine = self._finder.engine.extended(own_of(self._settings, always))
             self._always = always
-        self._inspector.rulings = Rulings(rows.values(), Rule(self._settings.unspoken), self._finder.classes)
+        unspoken, defaults = rules_of(self._settings.unspoken)
+        self._inspector.rulings = Rulings(rows.values(), unspoken, self._finder.classes, defaults)
         self._rows = rows
 
     def verify(self, row: RedactionRow) -> None:
@@ -88,6 +90,13 @@ class Policies:
             self._finder.engine.extended(own_of(self._settings, row.always))
         except CustomError as error:
             raise BadRequest(f"always: {error}", code="invalid_body") from error
+
+
+def rules_of(unspoken: Literal["redact", "flag", "off"]) -> tuple[Rule, Mapping[str, Rule]]:
+    """What is done with types that no policy speaks of, and with some of them in requests."""
+    if unspoken == "redact":
+        return Rule("flag"), dict.fromkeys(DEFAULT, Rule("redact", "tag", restore=True))
+    return Rule(unspoken), {}
 
 
 def own_of(settings: Settings, always: tuple[str, ...]) -> Custom:

@@ -68,12 +68,19 @@ class Ruling:
 
 
 class Rulings:
-    """The policies in force. `unspoken`: what is done with what none of them speaks of; `kinds`: all there are."""
+    """The policies in force. `unspoken`: what is done with what none of them speaks of; `kinds`: all there are;
+    `defaults`: what is done in requests with types that no policy speaks of.
+    """
 
     def __init__(
-        self, policies: Iterable[RedactionRow] = (), unspoken: Rule = UNSPOKEN, kinds: Iterable[str] = ()
+        self,
+        policies: Iterable[RedactionRow] = (),
+        unspoken: Rule = UNSPOKEN,
+        kinds: Iterable[str] = (),
+        defaults: Mapping[str, Rule] | None = None,
     ) -> None:
         self._kinds = frozenset(kinds)
+        self._defaults = defaults or {}
         self._policies = sorted(policies, key=lambda policy: policy.name)
         self._unspoken = unspoken
         self._remembered: dict[tuple[str, int, str, tuple[tuple[str, str | None], ...]], Ruling] = {}
@@ -93,8 +100,8 @@ class Rulings:
         concerned = [policy for policy in self._policies if is_for(policy, principal, action)]
         enforced = [policy for policy in concerned if policy.mode == "enforce"]
         observed = [policy for policy in concerned if policy.mode == "observe"]
-        request, response = (self._bound(join(enforced, side, self._unspoken)) for side in DIRECTIONS)
-        would = join([*enforced, *observed], "request", self._unspoken) if observed else None
+        request, response = (self._bound(join(enforced, side, self._unspoken, self._defaults)) for side in DIRECTIONS)
+        would = join([*enforced, *observed], "request", self._unspoken, self._defaults) if observed else None
         if would is not None:  # both look at what is found in one pass
             request = replace(request, only=None)
         return Ruling(request, response, would)
@@ -121,8 +128,15 @@ def names_of(principal: Principal) -> list[str]:
     return [principal.name, *(f"group:{group}" for group in principal.groups)]
 
 
-def join(policies: Iterable[RedactionRow], direction: Literal["request", "response"], unspoken: Rule) -> Side:
-    """What policies, in the order of their names, say together in one direction."""
+def join(
+    policies: Iterable[RedactionRow],
+    direction: Literal["request", "response"],
+    unspoken: Rule,
+    defaults: Mapping[str, Rule] | None = None,
+) -> Side:
+    """What policies, in the order of their names, say together in one direction. In requests the `defaults` hold for
+    types that no policy speaks of, by name or as all.
+    """
     said: dict[str, Rule] = {}
     never: set[str] = set()
     for policy in policies:
@@ -133,5 +147,7 @@ def join(policies: Iterable[RedactionRow], direction: Literal["request", "respon
             own = Rule(rule.action, rule.strategy, policy.restore, policy.name)
             if kind not in said or STRICTNESS.index(own.action) > STRICTNESS.index(said[kind].action):
                 said[kind] = own
-    others = said.pop(ALL, unspoken)
-    return Side(said, others, frozenset(never))
+    others = said.pop(ALL, None)
+    if others is not None or direction == "response":
+        return Side(said, others or unspoken, frozenset(never))
+    return Side({**(defaults or {}), **said}, unspoken, frozenset(never))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mastio_redaction.catalogue import BY_NAME, CATALOGUE
+from mastio_redaction.catalogue import BY_NAME, CATALOGUE, DEFAULT
 from mastio_redaction.engine import Engine
 from support.redaction.corpus import SEED, Count, Labelled, corpus, measure, table
 from support.redaction.people import LANGUAGES
@@ -58,7 +58,7 @@ def test_the_table_of_the_docs_is_what_is_measured() -> None:
     sys.modules["redaction_corpus_script"] = module
     loader.exec_module(module)
     counts, _ = measure(TEXTS, ENGINE.find)
-    made = table(counts, {kind.name: (kind.cls, kind.structured) for kind in CATALOGUE})
+    made = table(counts, {kind.name: (kind.cls, kind.structured) for kind in CATALOGUE}, DEFAULT)
     assert module.BEGIN + made + module.END in module.PAGE.read_text("utf-8"), "run scripts/redaction-corpus --write"
 
 

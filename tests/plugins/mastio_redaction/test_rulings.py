@@ -8,6 +8,7 @@ import pytest
 
 from mastio.exchange import Action, Principal
 from mastio.store.base import RedactionRow, TypeRule
+from mastio_redaction.catalogue import DEFAULT
 from mastio_redaction.rulings import UNSPOKEN, Rule, Rulings, is_for, join
 
 ALICE = Principal("alice", frozenset({"agent"}), groups=frozenset({"finance"}), version=3)
@@ -70,6 +71,31 @@ def test_what_several_say_together(said: list[dict[str, str]], card: str, mail: 
     assert (side.rule("CARD").action, side.rule("MAIL").action) == (card, mail)
     assert side.is_off is (card == mail == "off")
     assert side.changes is bool({card, mail} & {"redact", "block"})
+
+
+@pytest.mark.parametrize(
+    ("said", "request_", "response"),
+    [
+        ([], ("redact", "flag"), ("flag", "flag")),
+        ([{"MAIL": "block"}], ("redact", "block"), ("flag", "block")),
+        ([{"CARD": "flag"}], ("flag", "flag"), ("flag", "flag")),
+        ([{"*": "flag"}], ("flag", "flag"), ("flag", "flag")),
+        ([{"*": "off"}], ("off", "off"), ("off", "off")),
+    ],
+)
+def test_defaults_hold_in_requests_where_no_policy_speaks(
+    said: list[dict[str, str]], request_: tuple[str, str], response: tuple[str, str]
+) -> None:
+    defaults = {"CARD": Rule("redact", restore=True)}
+    rows = [policy(f"p{n}", types) for n, types in enumerate(said)]
+    for direction, expected in (("request", request_), ("response", response)):
+        side = join(rows, direction, UNSPOKEN, defaults)  # type: ignore[arg-type]
+        assert (side.rule("CARD").action, side.rule("MAIL").action) == expected
+
+
+def test_only_types_with_a_check_are_redacted_by_default() -> None:
+    assert {"CREDIT_CARD", "IBAN_CODE", "US_SSN", "NL_BSN", "GITHUB_TOKEN", "PRIVATE_KEY", "JWT"} <= DEFAULT
+    assert DEFAULT.isdisjoint(("PERSON", "EMAIL_ADDRESS", "USERNAME", "PASSWORD", "PASSPORT", "AGE", "SSH_KEY"))
 
 
 def test_the_policy_that_counts_brings_its_strategy_and_whether_it_restores() -> None:

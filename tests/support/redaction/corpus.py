@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -214,21 +214,26 @@ def measure(texts: Iterable[Labelled], find: object) -> tuple[dict[str, Count], 
 _SPACES = re.compile(r"\s+")
 
 
-def table(counts: dict[str, Count], titles: dict[str, tuple[str, bool]]) -> str:
-    """Markdown. `titles`: class of each type, and whether its form gives it away."""
+def table(counts: dict[str, Count], titles: dict[str, tuple[str, bool]], default: Set[str]) -> str:
+    """Markdown. `titles`: class of each type, and whether its form gives it away. `default`: types redacted by default."""
     rows = ["| type | class | values | precision | recall |", "|---|---|--:|--:|--:|"]
     for kind in sorted(counts, key=lambda kind: (not titles[kind][1], titles[kind][0], kind)):
         count = counts[kind]
         rows.append(f"| `{kind}` | {titles[kind][0]} | {count.values} | {count.precision:.3f} | {count.recall:.3f} |")
-    for name, chosen in (("structured types and secrets", True), ("names and addresses", False)):
+    structured = {kind for kind in counts if titles[kind][1]}
+    for name, chosen in (
+        ("structured types and secrets", structured),
+        ("names and addresses", counts.keys() - structured),
+        ("types redacted by default", default),
+    ):
         total = Count()
-        for kind, count in counts.items():
-            if titles[kind][1] is chosen:
-                total = Count(
-                    total.values + count.values,
-                    total.found + count.found,
-                    total.right + count.right,
-                    total.wrong + count.wrong,
-                )
+        for kind in chosen & counts.keys():
+            count = counts[kind]
+            total = Count(
+                total.values + count.values,
+                total.found + count.found,
+                total.right + count.right,
+                total.wrong + count.wrong,
+            )
         rows.append(f"| **{name}** | | {total.values} | **{total.precision:.3f}** | **{total.recall:.3f}** |")
     return "\n".join(rows)
