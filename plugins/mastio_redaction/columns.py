@@ -79,10 +79,6 @@ class Tables:
         self._line_end = -1
         self._tries = 0
 
-    def covers(self, place: int) -> bool:
-        """Whether the place lies in a table that was read."""
-        return place <= self._until
-
     def read(self, place: int) -> list[Line]:
         """The cells of the table whose head has a label that ends at `place`; none where there is no such table."""
         if place <= self._until:

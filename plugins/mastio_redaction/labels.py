@@ -49,16 +49,15 @@ def readings(text: str, places: Sequence[int], names: Sequence[int] = ()) -> Ite
     before = -ROOM
     for place, following in zip(ends, (*ends[1:], len(text) + ROOM), strict=False):
         columns += tables.read(place)
-        if not tables.covers(place):
-            start = label_start(text, place, before if place - before >= ROOM else 0)
-            label = text[start:place]
-            if following - place >= ROOM:
-                if (value := _apart(text, place, following)) is not None:
-                    apart.append((label, value))
-                elif (value := _after_words(text, place, following)) is not None:
-                    prose.append((label, value))
-            if place - before >= ROOM:
-                prose += _before_label(text, start, place)
+        start = label_start(text, place, before if place - before >= ROOM else 0)
+        label = text[start:place]
+        if following - place >= ROOM:
+            if (value := _apart(text, place, following)) is not None:
+                apart.append((label, value))
+            elif (value := _after_words(text, place, following)) is not None:
+                prose.append((label, value))
+        if place - before >= ROOM:
+            prose += _before_label(text, start, place)
         before = place
     for place, following in zip(names, (*names[1:], len(text)), strict=False):
         apart += _joined(text, place, following)

@@ -82,6 +82,12 @@ async def test_a_long_table_keeps_its_head(mark: str) -> None:
     assert [text[span.start : span.end] for span in found] == values
 
 
+def test_a_label_in_a_cell_of_a_labelled_table_counts_too() -> None:
+    text = "id,password,note\n1,hunter2A,IMEI (352099001761481)\n2,-,the NHS number of Anna is 9434765919\n"
+    found = [text[span.start : span.end] for span in ENGINE.find(text)]
+    assert found == ["hunter2A", "352099001761481", "9434765919"]
+
+
 ORDINARY = (
     "user_id = event['user_id']\nlogin(user)\nself.login(user, passwd)",
     "username = request.user.name; password = base64.b64encode(user_pass)",
