@@ -151,11 +151,11 @@ class Denied(MastioError):
 
 
 class Blocked(MastioError):
-    """An inspector refused the content. `findings` are label, confidence and times of what it saw."""
+    """An inspector refused the content. `findings` are those of `mastio.inspection`."""
 
     default_code = "blocked"
 
-    def __init__(self, message: str, findings: Sequence[tuple[str, int, int]] = ()) -> None:
+    def __init__(self, message: str, findings: Sequence[tuple[str, int, int, str, int]] = ()) -> None:
         super().__init__(message)
         self.findings = findings
 

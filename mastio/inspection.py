@@ -25,11 +25,14 @@ class Passage(NamedTuple):
 
 class Finding(NamedTuple):
     """What an inspector has seen, without any content. `label` is `class.category`, such as `pii.EMAIL_ADDRESS` or
-    `injection.override`; `confidence` from 0 to 100; `times`: how often."""
+    `injection.override`; `confidence` from 0 to 100; `times`: how often. Of what was not looked into, `kind` says what
+    it is, and `size` how many bytes, as they stand in the message."""
 
     label: str
     confidence: int
     times: int = 1
+    kind: str = ""
+    size: int = 0
 
 
 UNINSPECTED = "uninspected"
@@ -93,6 +96,10 @@ class Texts(Protocol):
     @property
     def passages(self) -> Sequence[Passage]: ...
 
+    @property
+    def uninspected(self) -> Sequence[Finding]:
+        """What is no text, or was left alone: findings of the label `uninspected`."""
+
     def place(self, number: int) -> str:
         """Where passage `number` stands, as `messages[0].content`. For people: not on the hot path."""
 
@@ -111,6 +118,9 @@ class Rewriter(Protocol):
         """What may be released of a window of the stream, which holds whole events: in pieces, so that a long one keeps
         nobody waiting. `last`: nothing comes after it. Raises `Blocked`, and `DispatchError` for what nobody can read.
         """
+
+    def findings(self) -> Iterable[Finding]:
+        """What of the stream so far was not looked into."""
 
     async def end(self) -> bytes:
         """For a stream that ended without a last window: what is still to be said. Raises `Blocked`."""
@@ -131,12 +141,14 @@ class Layout:
 
 
 def merge(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """One for each label: the highest confidence, and how often in all. By name."""
-    found: dict[str, Finding] = {}
+    """One for each label and kind: the highest confidence, how often and how much in all. By name."""
+    found: dict[tuple[str, str], Finding] = {}
     for finding in findings:
-        other = found.get(finding.label)
+        name = (finding.label, finding.kind)
+        other = found.get(name)
         if other is not None:
             confidence = max(finding.confidence, other.confidence)
-            finding = Finding(finding.label, confidence, finding.times + other.times)
-        found[finding.label] = finding
-    return tuple(found[label] for label in sorted(found))
+            times, size = finding.times + other.times, finding.size + other.size
+            finding = Finding(finding.label, confidence, times, finding.kind, size)
+        found[name] = finding
+    return tuple(found[name] for name in sorted(found))

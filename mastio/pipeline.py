@@ -323,6 +323,7 @@ class Pipeline:
         if self._inspectors and layout is not None:
             is_short = aside.is_short(message.raw)
             texts, passages = await aside.run(is_short, _find_texts, layout, message)
+            progress.findings = merge((*progress.findings, *texts.uninspected))
             changed = dict[int, str]()
             for inspect in self._inspectors:
                 verdict = await inspect(read.authenticated.principal, read.action, passages)

@@ -30,6 +30,7 @@ _OPENING, _CLOSING = (b"{", b"["), (b"}", b"]")
 
 _CONTAINERS = frozenset((dict, list))
 _TOKEN = re.compile(rb'"[^"]*"|[{}\[\]]')
+_TOKEN_OR_COMMA = re.compile(rb'"[^"]*"|[{}\[\],]')
 _COLON = re.compile(rb"\s*:\s*")
 
 
@@ -151,6 +152,27 @@ def _count_members(value: Any) -> int:
             return count
         level = below
     raise JsonError(f"The body is nested deeper than {MAX_DEPTH} levels.")
+
+
+def set_member(raw: bytes, name: str, value: Any, *, is_new: bool) -> bytes:
+    """`raw`, an object with members that `parse_object` accepted, with one member at its top level set to `value`.
+
+    Every other byte stays as it was. `is_new`: there is no such member yet. Raises `KeyError` where it is missing.
+    """
+    if is_new:
+        start = raw.index(b"{") + 1
+        return b"".join((raw[:start], orjson.dumps({name: value})[1:-1], b",", raw[start:]))
+    masked = mask_escapes(raw)
+    depth, begin = 0, -1
+    for token in _TOKEN_OR_COMMA.finditer(masked):
+        sign = token[0]
+        if begin >= 0 and depth == 1 and sign in b",}":
+            return b"".join((raw[:begin], orjson.dumps(value), raw[token.start() :]))
+        depth += (sign in _OPENING) - (sign in _CLOSING)
+        is_name = begin < 0 and depth == 1 and sign[:1] == b'"' and _COLON.match(masked, token.end())
+        if is_name and orjson.loads(raw[token.start() : token.end()]) == name:
+            begin = is_name.end()
+    raise KeyError(name)
 
 
 def replace_member(raw: bytes, name: str, value: Any) -> bytes:

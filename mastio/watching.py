@@ -19,18 +19,20 @@ from mastio.strictjson import JsonError, parse
 class Watching:
     """What the watches of one exchange make of its reply. Not for exchanges without any."""
 
-    __slots__ = ("_layout", "_rewriter", "_watches")
+    __slots__ = ("_layout", "_rewriter", "_uninspected", "_watches")
 
     def __init__(self, layout: Layout, watches: Sequence[Watch]) -> None:
         self._layout = layout
         self._watches = watches
         self._rewriter: Rewriter | None = None
+        self._uninspected: Sequence[Finding] = ()
 
     async def whole(self, body: bytes) -> bytes:
         """What of a whole reply may be released. Raises `Blocked`, and `DispatchError` for what cannot be read."""
         if not body:
             return body
         texts = await aside.run(aside.is_short(body), self._read, body)
+        self._uninspected = texts.uninspected
         for watch in self._watches:
             passages = texts.passages
             if not passages:
@@ -73,7 +75,8 @@ class Watching:
         return b"" if self._rewriter is None else await self._rewriter.end()
 
     def findings(self) -> tuple[Finding, ...]:
-        return merge(finding for watch in self._watches for finding in watch.findings())
+        found = [finding for watch in self._watches for finding in watch.findings()]
+        return merge((*found, *self._uninspected, *(() if self._rewriter is None else self._rewriter.findings())))
 
 
 def _without_piecemeal(body: bytes) -> bytes:
@@ -87,4 +90,9 @@ def _without_piecemeal(body: bytes) -> bytes:
 
 def describe(findings: Sequence[Finding]) -> Mapping[str, Any]:
     """Findings as the log has them: without content."""
-    return {"findings": [finding._asdict() for finding in findings]} if findings else {}
+    return {"findings": [_describe(finding) for finding in findings]} if findings else {}
+
+
+def _describe(finding: Finding) -> dict[str, Any]:
+    said: dict[str, Any] = {"label": finding.label, "confidence": finding.confidence, "times": finding.times}
+    return {**said, "kind": finding.kind, "bytes": finding.size} if finding.kind else said

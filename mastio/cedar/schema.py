@@ -7,7 +7,7 @@ Only what is marked optional may be absent, and a policy has to ask for it with 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -84,12 +84,18 @@ FACTS: Mapping[str, Fact] = {
     "tools.risks": Fact("Set<String>", f"their risk classes: {', '.join(RISKS)}"),
     "tools.called": Fact("Set<String>", "the names of the tools whose calls are seen in the request"),
     "tools.called_risks": Fact("Set<String>", "the risk classes of those calls, by names and arguments"),
+    "tools.hosted": Fact("Set<String>", "the types of the tools that the provider would run"),
+    "tools.mcp_hosts": Fact("Set<String>", "the hosts and connectors of MCP servers that the provider would call"),
+    "urls": Fact("Set<String>", "the hosts of the addresses that the provider would fetch"),
+    "files": Fact("Set<String>", "the names of files at the provider that it would read"),
+    "stored": Fact("Set<String>", "the kinds of other objects at the provider that it would read or use"),
     "credential.kind": Fact("String", f"how the agent proved who it is: {', '.join(CREDENTIALS)}"),
     "credential.age": Fact("Long", "seconds since that was issued"),
     "time.unix": Fact("Long", "seconds since 1970"),
     "time.hour": Fact("Long", "0 to 23, UTC"),
     "time.weekday": Fact("Long", "1 is Monday, 7 is Sunday, UTC"),
     "network.ip": Fact("ipaddr", "the address that the agent calls from"),
+    "uninspected": Fact("Set<String>", "the kinds of content that were not looked into: image, audio, file, tokens, …"),
     "content.labels": Fact("Set<String>", "what was found, such as injection.override or pii.EMAIL_ADDRESS"),
     "content.classes": Fact("Set<String>", f"kinds of data that were found: {', '.join(DATA_CLASSES)}"),
     "content.found": Fact("Long", "how many findings there are"),
@@ -97,6 +103,34 @@ FACTS: Mapping[str, Fact] = {
     **{f"content.counts.{name}": Fact("Long", f"how many findings are {name} data") for name in DATA_CLASSES},
 }
 """Everything a policy may look at, by its path below `context`."""
+
+
+EXPLICIT = frozenset({"tools.hosted", "tools.mcp_hosts", "urls", "files", "stored"})
+"""Facts of what a provider would do on the caller's behalf. A `permit` counts for a call that has something of them
+only where it looks at each fact that the call has something of."""
+
+OF_MCP = frozenset({"mcp", "mcp_toolset", "mcpServers"})
+"""Types of hosted tools that are those of MCP servers: who speaks of the servers has spoken of their tools."""
+
+
+def find_needs(facts: Mapping[str, Collection[str]]) -> frozenset[str]:
+    """Which of `EXPLICIT` a policy has to look at to permit a call with these facts."""
+    needs = frozenset(path for path in EXPLICIT if facts.get(path))
+    if "tools.mcp_hosts" in needs and OF_MCP.issuperset(facts.get("tools.hosted", ())):
+        return needs - {"tools.hosted"}
+    return needs
+
+
+UNINSPECTED = "uninspected"
+ABSENT_WHEN_EMPTY = EXPLICIT | {UNINSPECTED}
+"""Sets that `has` asks about as if they were absent when they are empty."""
+
+OF_CONTENT = (CONTENT, UNINSPECTED)
+"""The groups and facts that are only known once the content was looked into."""
+
+
+def is_of_content(path: str) -> bool:
+    return path.startswith(f"{CONTENT}.") or path == UNINSPECTED
 
 
 def write_schema(own: Mapping[tuple[str, ...], Type] | None = None) -> str:

@@ -2,14 +2,17 @@
 to be somebody's. Nothing is left out because it stands where nobody expected it.
 
 Documents lie in documents: a string that is itself JSON (the arguments of a tool, say) is read as such, and so is text
-in base64. Texts are put back in place: every byte that is not part of one stays as it came.
+in base64. Names mean what the API says only where the API has them: in documents in documents, in arguments and in
+results, a role makes nobody the system, and no member is left out for its name.
+
+What is no text (pictures, sounds, files, tokens, what a provider has sealed) is counted as uninspected. Texts are put
+back in place: every byte that is not part of one stays as it came.
 """
 
 from __future__ import annotations
 
-import binascii
 import re
-from base64 import b64decode, b64encode
+from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Literal, NamedTuple, Self
@@ -17,7 +20,9 @@ from typing import Any, Literal, NamedTuple, Self
 import orjson
 
 from mastio.errors import Blocked
-from mastio.inspection import Carrier, Passage
+from mastio.inspection import UNINSPECTED, Carrier, Finding, Passage
+from mastio.reading.blobs import LEAST, Blob, read_blob
+from mastio.reading.numbers import LONG_NUMBER, is_long, read_digits
 from mastio.strictjson import Allowance, JsonError, TooManyValues, mask_escapes, parse
 
 MAX_NESTED = 4
@@ -26,21 +31,35 @@ MAX_NESTED = 4
 MAX_TEXTS = 100_000
 """In one body: more is no message, and would keep everybody else waiting."""
 
-FLOATS = {float}
+FEW_NUMBERS = 64
+"""A longer list of short numbers is an embedding, a sound or tokens, and nobody reads it as text."""
 
-LONG_NUMBER = 1_000_000
-"""Shorter numbers are counts and sizes, and nobody's."""
-
-LONG_BLOB = 256
-"""Shorter base64 is text to whoever inspects it."""
+NUMBERS = frozenset((int, float))
 
 BLOBS = frozenset(
     {"data", "file_data", "b64_json", "partial_image_b64", "result", "url", "image_url", "bytes", "delta"}
 )
-"""Members that may hold base64."""
+"""Members in which an API has base64 of what is no text."""
 
 SEALED = frozenset({"signature", "encrypted_content", "thoughtSignature", "thought_signature", "encrypted_index"})
 """Members that a provider made, and takes back only as they are."""
+
+LONG_BLOB = 256
+"""Shorter base64 that is no text is a key or an id, and looked at as such."""
+
+REMOTE = frozenset({"image_url", "file_url", "file_id", "fileUri", "file_uri", "video_url", "audio_url"})
+"""Members that name what the provider fetches: nobody here sees it."""
+
+TOKENS = frozenset({"input", "prompt"})
+"""Members in which a list of numbers is a text that was made tokens."""
+
+FOREIGN = frozenset({"input", "args", "arguments", "metadata", "labels", "default", "example", "examples", "const"})
+"""Members whose object is somebody's own, and no part of the API."""
+
+RESULTS = frozenset({"response", "output"})
+"""Members whose object is what a tool gave."""
+
+MEDIA_TYPES = ("media_type", "mimeType", "mime_type")
 
 STRUCTURAL = frozenset({
     "role", "type", "object", "model", "finish_reason", "finishReason", "stop_reason", "status", "mode", "format",
@@ -79,17 +98,26 @@ MEMBERS: Mapping[str, Carrier] = {
 }  # fmt: skip
 """By the name of the member that it is in."""
 
+TURNS = frozenset({
+    "", "messages", "contents", "input", "message", "delta", "systemInstruction", "system_instruction", "output",
+    "item", "response",
+})  # fmt: skip
+"""Members whose objects say by `role` or `type` whose words they hold."""
+
+_MODEL = re.compile(
+    r"(?=[A-Za-z])(?=.{1,256}\Z)(?!.*[0-9]{9})(?!(?:[^0-9]*[0-9]){15})(?!.*@[^0-9])"
+    r"[A-Za-z0-9]{1,24}(?:[._:/~@-]+[A-Za-z0-9]{1,24})*"
+)
+"""A model's name, and nothing that could be somebody's number, mail address or key."""
+
+_SEAL = re.compile(r"[A-Za-z0-9+/_-]{64,}={0,2}")
+
 _CHOSEN = re.compile(r"[A-Za-z]{1,24}(?:[._/-][A-Za-z]{1,24}){0,6}(?:_20\d{6})?")
 _GIVEN_OUT = re.compile(
     r"(?:chatcmpl|cmpl|msg|resp|call|toolu|srvtoolu|fc|ctc|rs|ws|item|fp)[-_](?!.*[0-9]{7})[A-Za-z0-9]{4,64}"
 )
 _LEAF = re.compile(rb'"[^"]*"|-?[0-9][0-9.eE+-]*')
 """A string or a number, in a text whose escapes are masked."""
-
-_DATA_URL = re.compile(r"data:([a-z0-9.+/-]*)(?:;[a-z]+=[^;,]*)*;base64,", re.IGNORECASE)
-_MAGIC = (
-    b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"RIFF", b"%PDF-", b"ID3", b"OggS", b"PK\x03\x04", b"fLaC", b"BM", b"II*\0",
-)  # fmt: skip
 
 Kind = Literal["string", "name", "number"]
 
@@ -112,12 +140,19 @@ class Leaf(NamedTuple):
     name: str = ""
 
 
+Notes = dict[str, list[int]]
+"""What is uninspected: by its kind how often, and how many bytes."""
+
+
 class Document:
     """`names` are the API's own: members with such a name give only their value to read. Without any the API is not
     known, and no member is taken to be one that only an API would fill. `allowance`: what the documents in it may
-    weigh, all together."""
+    weigh, all together. `notes`: what is uninspected in the document that it lies in."""
 
-    __slots__ = ("_allowance", "_children", "_count", "_depth", "_key", "_names", "_raw", "_value", "_wrap", "leaves")
+    __slots__ = (
+        "_allowance", "_children", "_count", "_depth", "_floats", "_key", "_names", "_notes", "_raw", "_value", "_wrap",
+        "leaves",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -128,9 +163,11 @@ class Document:
         depth: int = 0,
         wrap: str | None = None,
         allowance: Allowance | None = None,
+        notes: Notes | None = None,
     ) -> None:
         self._key = object()
         self._allowance = allowance or Allowance()
+        self._notes: Notes = {} if notes is None else notes
         self._raw = raw
         self._value = value
         self._names = names
@@ -138,17 +175,29 @@ class Document:
         self._wrap = wrap  # what stands before base64, where that is how the document came
         self._count = 0
         self._children: list[tuple[int, Document]] = []
+        self._floats: list[int] = []
         self.leaves: list[Leaf] = []
-        self._walk(value, carrier)
+        self._walk(value, carrier, "", "", is_api=depth == 0 and bool(names))
+        if self._floats:
+            self._write_floats()
 
     @classmethod
     def of_text(
-        cls, text: str, names: frozenset[str], carrier: Carrier, depth: int = 0, wrap: str | None = None
+        cls, text: str, names: frozenset[str], carrier: Carrier, depth: int = 0, wrap: str | None = None, own: str = ""
     ) -> Self:
         """A body that is text, and no JSON."""
         document = cls(text.encode(), None, names, carrier, depth, wrap)
-        document.leaves.append(Leaf(document._key, 1, "string", text, carrier))
+        document.leaves.append(Leaf(document._key, 1, "string", text, carrier, own))
         return document
+
+    @property
+    def uninspected(self) -> Sequence[Finding]:
+        return [Finding(UNINSPECTED, 100, times, kind, size) for kind, (times, size) in self._notes.items()]
+
+    def _note(self, kind: str, size: int) -> None:
+        counted = self._notes.setdefault(kind, [0, 0])
+        counted[0] += 1
+        counted[1] += size
 
     @property
     def passages(self) -> Sequence[Passage]:
@@ -205,84 +254,148 @@ class Document:
             raise Blocked(f"There are more than {MAX_TEXTS} texts in it, which nobody looks into.")
         self.leaves.append(Leaf(self._key, self._count, kind, text, carrier, own))
 
-    def _walk(self, value: Any, carrier: Carrier, own: str = "") -> None:
-        """`own`: what its writer calls it."""
-        if type(value) is dict:
-            role, kind = value.get("role"), value.get("type")
-            if type(role) is str and role in CARRIERS:
-                carrier = CARRIERS[role]
-            if type(kind) is str and kind in TYPES:
-                carrier = TYPES[kind]
-            for name, item in value.items():
-                self._count += 1
-                if name in self._names or not name:
-                    self._see(name, item, MEMBERS.get(name, carrier), "")
-                else:
-                    self._keep("name", name, carrier)
-                    self._see(name, item, MEMBERS.get(name, carrier), name)
-        elif type(value) is list:
-            if set(map(type, value)) == FLOATS:  # an embedding: nobody's, and there may be millions
-                self._count += len(value)
-                return
-            for item in value:
-                self._see("", item, carrier, own)
-        else:
-            self._see("", value, carrier, own)
+    def _walk(self, value: Any, carrier: Carrier, own: str, place: str, *, is_api: bool) -> None:
+        """`own`: what its writer calls it. `place`: its member. `is_api`: names mean what the API says."""
+        if type(value) is list:
+            self._walk_list(value, carrier, own, place, is_api)
+            return
+        if type(value) is not dict:
+            self._see(place, value, carrier, own, "", is_api)
+            return
+        if is_api and carrier != "tool":
+            carrier = _find_carrier(value, carrier, place)
+        media_type = ""
+        if is_api:
+            media_type = next((value[n] for n in MEDIA_TYPES if n in value and type(value[n]) is str), "")
+        for name, item in value.items():
+            self._count += 1
+            whose = MEMBERS.get(name, carrier) if is_api and carrier != "tool" else carrier
+            if name in self._names or not name:
+                self._see(name, item, whose, "", media_type, is_api)
+            else:
+                self._keep("name", name, carrier)
+                self._see(name, item, whose, name, media_type, is_api)
 
-    def _see(self, name: str, value: Any, carrier: Carrier, own: str) -> None:
+    def _walk_list(self, value: list[Any], carrier: Carrier, own: str, place: str, is_api: bool) -> None:
+        if len(value) > FEW_NUMBERS or (is_api and place in TOKENS):
+            kinds = set(map(type, value))
+            if kinds and kinds <= NUMBERS:
+                self._skip_numbers(value, carrier, own, "tokens" if is_api and place in TOKENS else "numbers")
+                return
+        for item in value:
+            if type(item) is dict or type(item) is list:
+                self._walk(item, carrier, own, place, is_api=is_api)
+            else:
+                self._see("", item, carrier, own, "", is_api)
+
+    def _skip_numbers(self, value: list[Any], carrier: Carrier, own: str, kind: str) -> None:
+        """Of many numbers the large ones are read, and all are said to be uninspected."""
+        start = self._count
+        for n, number in enumerate(value, 1):
+            if not -LONG_NUMBER < number < LONG_NUMBER:
+                self._count = start + n
+                self._see_number(number, carrier, own)
+        self._count = start + len(value)
+        self._note(kind, len(orjson.dumps(value)))
+
+    def _see(self, name: str, value: Any, carrier: Carrier, own: str, media_type: str, is_api: bool) -> None:
         kind = type(value)
         if kind is str:
             self._count += 1
-            if value and not (self._names and _is_structural(name, value)):
-                self._take(name, value, carrier, own)
-        elif kind is dict or kind is list:
-            self._walk(value, carrier, own)
+            if value and not (is_api and self._is_structural(name, value)):
+                self._take(name, value, carrier, own, media_type, is_api)
+        elif kind is dict:
+            inner = is_api and name not in FOREIGN and not (name in RESULTS and carrier == "tool")
+            self._walk(value, carrier, own, name, is_api=inner)
+        elif kind is list:
+            self._walk(value, carrier, own, name, is_api=is_api and (name not in FOREIGN or name in TOKENS))
         elif kind is int or kind is float:
             self._count += 1
-            is_long = kind is int and not -LONG_NUMBER < value < LONG_NUMBER
-            if is_long and not (self._names and _is_time(name, value)):
-                self._keep("number", str(value), carrier, own)
+            if is_long(value) and not (is_api and _is_time(name, value)):
+                self._see_number(value, carrier, own)
         elif isinstance(value, Said):
             self._count += 1
 
-    def _take(self, name: str, text: str, carrier: Carrier, own: str) -> None:
-        child = self._open(name, text, carrier) if self._depth < MAX_NESTED else None
-        if child is None:
-            self._keep("string", text, carrier, own)
-        else:
-            if child.leaves:
-                self._children.append((self._count, child))
-                self.leaves += child.leaves
+    def _see_number(self, value: float, carrier: Carrier, own: str) -> None:
+        if type(value) is float:
+            self._floats.append(len(self.leaves))
+        self._keep("number", str(value), carrier, own)
 
-    def _open(self, name: str, text: str, carrier: Carrier) -> Document | None:
-        """The document in a string. None for a plain text; an empty document for one that cannot be read. Raises
-        `Blocked` when the documents weigh more than the allowance."""
-        if text[0] in "{[" and text[-1] in "}]":
-            raw = text.encode()
-            try:
-                value = parse(raw, self._allowance)
-                return Document(raw, value, self._names, carrier, self._depth + 1, None, self._allowance)
-            except TooManyValues as error:
-                raise Blocked("There are more values in it than are taken apart.") from error
-            except JsonError:
-                return None
-        if len(text) < LONG_BLOB or name not in BLOBS:
+    def _write_floats(self) -> None:
+        """Digits instead of what is left of them in a number that a program keeps."""
+        wanted = {self.leaves[at].ordinal: at for at in self._floats}
+        last = max(wanted)
+        for ordinal, match in enumerate(_LEAF.finditer(mask_escapes(self._raw)), 1):
+            if ordinal in wanted:
+                at = wanted[ordinal]
+                self.leaves[at] = self.leaves[at]._replace(text=read_digits(match[0].decode()))
+            if ordinal >= last:
+                return
+
+    def _take(self, name: str, text: str, carrier: Carrier, own: str, media_type: str, is_api: bool) -> None:
+        if self._depth < MAX_NESTED:
+            child = self._open(text, carrier)
+            if child is None and len(text) >= LEAST:
+                blob = read_blob(text, media_type, is_expected=is_api and name in BLOBS)
+                if blob is not None:
+                    if is_api and name in BLOBS and blob.text is None and _is_skipped(blob, text, media_type):
+                        self._note(blob.kind, len(text))
+                        return
+                    child = self._open_blob(blob, text, carrier, own)
+            if child is not None:
+                if child.leaves:
+                    self._children.append((self._count, child))
+                    self.leaves += child.leaves
+                return
+        if is_api and name in REMOTE:
+            self._note("remote", 0)
+        self._keep("string", text, carrier, own)
+
+    def _open(self, text: str, carrier: Carrier) -> Document | None:
+        """The document in a string. None for a plain text. Raises `Blocked` when the documents weigh more than the
+        allowance."""
+        if text[0] not in "{[" or text[-1] not in "}]":
             return None
-        return self._open_blob(text, carrier)
-
-    def _open_blob(self, text: str, carrier: Carrier) -> Document | None:
-        url = _DATA_URL.match(text)
-        head = url.group() if url else ""
+        raw = text.encode()
         try:
-            start = b64decode(text[len(head) : len(head) + 64])
-            if start.startswith(_MAGIC) or start[4:8] == b"ftyp":
-                return Document(b"", [], self._names)
-            inner = b64decode(text[len(head) :], validate=True).decode()
-        except binascii.Error:
+            value = parse(raw, self._allowance)
+        except TooManyValues as error:
+            raise Blocked("There are more values in it than are taken apart.") from error
+        except JsonError:
             return None
-        except UnicodeDecodeError:
-            return Document(b"", [], self._names)
-        return Document.of_text(inner, self._names, "tool", self._depth + 1, head)
+        return Document(raw, value, self._names, carrier, self._depth + 1, None, self._allowance, self._notes)
+
+    def _open_blob(self, blob: Blob, text: str, carrier: Carrier, own: str) -> Document | None:
+        """The text in base64. None for what is none: it is looked at as it stands."""
+        if blob.text is not None:
+            return Document.of_text(blob.text, self._names, "tool", self._depth + 1, blob.head, own)
+        if len(text) >= LONG_BLOB:
+            self._note(blob.kind, len(text))
+        return None
+
+    def _is_structural(self, name: str, value: str) -> bool:
+        """Whether an API's member is left alone."""
+        if name in IDS and _GIVEN_OUT.fullmatch(value) is not None:
+            return True
+        if name in STRUCTURAL:
+            return (_MODEL if name == "model" else _CHOSEN).fullmatch(value) is not None
+        if name not in SEALED or _SEAL.fullmatch(value) is None:
+            return False
+        self._note("sealed", len(value))
+        return True
+
+
+def _find_carrier(value: Mapping[str, Any], carrier: Carrier, place: str) -> Carrier:
+    """Whose words an object of the API holds, by what it says of itself."""
+    role, kind = value.get("role"), value.get("type")
+    if type(role) is str and role in CARRIERS and place in TURNS:
+        carrier = CARRIERS[role]
+    return TYPES[kind] if type(kind) is str and kind in TYPES else carrier
+
+
+def _is_skipped(blob: Blob, text: str, media_type: str) -> bool:
+    """Whether a blob where the API has one is what it says. One that says something else is looked at all the same."""
+    return blob.kind != "binary" or (not media_type and not blob.head)
 
 
 PIECEMEAL = frozenset({"logprobs", "logprobsResult"})
@@ -304,15 +417,7 @@ def drop_piecemeal(value: Any) -> bool:
     return dropped
 
 
-def _is_structural(name: str, value: str) -> bool:
-    if name in IDS and _GIVEN_OUT.fullmatch(value) is not None:
-        return True
-    if name in STRUCTURAL:
-        return name == "model" or _CHOSEN.fullmatch(value) is not None
-    return name in SEALED
-
-
-def _is_time(name: str, value: int) -> bool:
+def _is_time(name: str, value: float) -> bool:
     """Seconds from 2001 to 2096."""
     return name in TIMES and 10**9 <= value < 4 * 10**9
 

@@ -14,6 +14,7 @@ import orjson
 
 from mastio.errors import DispatchError
 from mastio.inspection import Filter
+from mastio.reading.numbers import read_digits
 
 MAX_BARE = 4096
 """Characters between two signs of JSON, outside of strings: longer is no number."""
@@ -105,9 +106,9 @@ class JsonText:
         said = bare.strip()
         if not said or _PLAIN.fullmatch(said):
             return bare
-        text = PlainText(self._open())
-        seen = text.feed(said) + text.close()
-        return bare if seen == said else bare.replace(said, orjson.dumps(seen).decode(), 1)
+        text, digits = PlainText(self._open()), read_digits(said)
+        seen = text.feed(digits) + text.close()
+        return bare if seen == digits else bare.replace(said, orjson.dumps(seen).decode(), 1)
 
     def _inside(self, text: str, at: int, pieces: list[str]) -> int:
         """Up to the end of the string, or of what there is of it."""

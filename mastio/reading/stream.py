@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple
 import orjson
 
 from mastio.errors import Blocked, DispatchError
-from mastio.inspection import Block, Carrier, Filter, Passage, Redact, Watch
+from mastio.inspection import Block, Carrier, Filter, Finding, Passage, Redact, Watch, merge
 from mastio.reading.document import Document, Said, drop_piecemeal
 from mastio.reading.fragments import Channel, JsonText, PlainText
 from mastio.strictjson import JsonError, parse
@@ -90,6 +90,7 @@ class StreamRewriter:
         self._watches = watches
         self._channels: dict[Key, tuple[Channel, Frame]] = {}
         self._clean: set[str] = set()
+        self._uninspected: tuple[Finding, ...] = ()
         self._added = 0
         self._before = 0  # the number of the last event that came
 
@@ -107,6 +108,9 @@ class StreamRewriter:
                 pieces.clear()
                 read = 0
         yield b"".join(pieces)
+
+    def findings(self) -> tuple[Finding, ...]:
+        return self._uninspected
 
     async def end(self) -> bytes:
         return self._end(ALL)
@@ -185,6 +189,8 @@ class StreamRewriter:
     async def _look(self, event: dict[str, Any], data: bytes, changed: bool) -> bytes:
         """The event's data, its other texts looked at."""
         document = Document(orjson.dumps(event) if changed else data, event, self._shape.names, "assistant")
+        if document.uninspected:
+            self._uninspected = merge((*self._uninspected, *document.uninspected))
         is_clean = True
         for watch in self._watches:
             new = [n for n, leaf in enumerate(document.leaves) if leaf.text not in self._clean]

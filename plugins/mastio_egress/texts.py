@@ -15,7 +15,7 @@ import orjson
 
 from mastio.errors import BadRequest, Blocked
 from mastio.exchange import RequestHead
-from mastio.inspection import Carrier, Layout, Passage, Texts
+from mastio.inspection import Carrier, Finding, Layout, Passage, Texts
 from mastio.reading.document import MAX_TEXTS, Document
 from mastio.reading.stream import Delta, Key, Shape, StreamRewriter, is_object_to_others
 from mastio.store.base import ConnectionRow
@@ -53,6 +53,10 @@ class Form:
     def passages(self) -> Sequence[Passage]:
         return self._texts.passages
 
+    @property
+    def uninspected(self) -> Sequence[Finding]:
+        return self._texts.uninspected
+
     def place(self, number: int) -> str:
         return self._texts.place(number).partition(".")[2]
 
@@ -79,12 +83,14 @@ class Lines:
         self._texts: dict[int, Texts] = {}
         self._numbers: list[tuple[int, int]] = []
         self.passages: list[Passage] = []
+        self.uninspected: list[Finding] = []
         allowance = Allowance()
         for n, line in enumerate(self._lines):
             if not line.strip():
                 continue
             texts = read_text(line, carrier, allowance)
             passages = texts.passages
+            self.uninspected += texts.uninspected
             if not passages:
                 continue
             self._texts[n] = texts
@@ -118,6 +124,10 @@ class Both:
     @property
     def passages(self) -> Sequence[Passage]:
         return [*self._url, *(() if self._body is None else self._body.passages)]
+
+    @property
+    def uninspected(self) -> Sequence[Finding]:
+        return () if self._body is None else self._body.uninspected
 
     def place(self, number: int) -> str:
         if number < len(self._url) or self._body is None:

@@ -26,7 +26,7 @@ from mastio.errors import DispatchError, MastioError, UpstreamTimeout
 from mastio.exchange import MOST_USED, Recorded, Reply, RequestHead, Window
 from mastio.services import Upstream, UpstreamReply
 from mastio.strictjson import JsonError, parse, replace_member
-from mastio_llm.counting import bound_output, complete, estimate, find_limit
+from mastio_llm.counting import complete, find_limit
 from mastio_llm.credentials import Credential
 from mastio_llm.dialects import SPEAKERS
 from mastio_llm.dialects.operation import Adaptation, Asked, Form, Operation, Usage
@@ -99,7 +99,14 @@ class Way:
         if limit is not None:
             body = orjson.dumps(self.operation.keep(orjson.loads(body), limit, self.choice.provider.kind))
         body = self._translate(body)
+        if self.translation is None:
+            body = self.operation.ask_usage(body, self.asked.usage)
         return body if self.adaptation is None else self.adaptation.request(body, head)
+
+    @property
+    def hides_usage(self) -> bool:
+        """Whether the stream says what it used to nobody but us."""
+        return self.translation is None and self.asked.usage in ("no", "silent")
 
     def rewrites(self, limit: int | None) -> bool:
         """Whether another body than the caller's goes up."""
@@ -119,32 +126,23 @@ class Way:
             return usage
         return {**usage, "cost_nano_usd": min(self.price.nano_usd(usage), MOST_USED)}
 
-    def count_used(self, usage: Usage | None, read: int, written: int) -> Usage | None:
-        """What was used by this call, of which `usage` is the provider's own count, in bytes of text otherwise."""
+    def count_used(self, usage: Usage | None, body: bytes, limit: int | None) -> Usage | None:
+        """What was used by this call, of which `usage` is the provider's own count; of what it did not count, all that
+        was set aside. None for what nobody counts."""
         if self.operation.free:
             return None
-        if self.asked.detached and "output_tokens" not in (usage or {}):
-            return self.count_unseen(read, None)
-        if not self.asked.writes:
-            usage, written = {"output_tokens": 0, **(usage or {})}, 0
-        return self.cost(complete(usage, read, written))
-
-    def count_unseen(self, read: int, limit: int | None) -> Usage | None:
-        """What a call used that its caller left before anything came, or that goes on without one: nobody knows, so
-        all that it may have."""
-        if self.operation.free:
-            return None
-        goes_on = self.asked.detached or self.asked.form == "whole"
-        most = bound_output(self.asked, self.price) if limit is None else limit * max(self.asked.answers, 1)
-        written = most if goes_on else 0
-        return self.cost({"input_tokens": estimate(read), "output_tokens": written, "estimated": 1})
+        used = complete(usage, body, self.asked, self.price, limit)
+        if usage or self.price is None:
+            return self.cost(used)
+        most = self.price.most_nano_usd(used["input_tokens"], used["output_tokens"])
+        return {**used, "cost_nano_usd": min(most, MOST_USED)}
 
 
 async def attempt(way: Way, pool: Upstream, credential: Credential, recorded: Recorded) -> Reply:
     """Call the provider once, as whom `credential` proves. The exchange's meter is true at every moment.
 
-    Raises `DispatchError`; then what the provider itself counted was used, and nothing as far as anybody will say
-    where it did not.
+    Raises `DispatchError`. Then nothing was used where the provider did not begin to answer, and else what it counted
+    or what was set aside: a provider that keeps its caller waiting may be at work.
     """
     raw = recorded.message.raw
     recorded.meter.begin()
@@ -154,19 +152,20 @@ async def attempt(way: Way, pool: Upstream, credential: Credential, recorded: Re
     body = await aside.run(is_brief, way.encode_request, raw, recorded.head, limit)
     headers = request_headers(recorded.head, way.choice)
     headers += await credential.headers("POST", way.address, headers, body)
-    recorded.meter.follow(lambda: way.count_unseen(len(raw), limit))
+    recorded.meter.follow(lambda: way.count_used(None, raw, limit))
     sending = pool.send("POST", way.address, headers, body)
 
     async def close() -> None:
         await sending.__aexit__(None, None, None)
 
-    is_stream = False
+    is_stream = is_answering = False
     try:
         upstream = await _send(sending, way.choice.provider.timeouts.get("first"))
-        reply = await _reply(upstream, way, credential, recorded)
+        is_answering = upstream.status == 200
+        reply = await _reply(upstream, way, credential, recorded, limit)
         is_stream = not isinstance(reply.body, bytes)
-    except DispatchError:
-        if recorded.meter.follows:
+    except DispatchError as error:
+        if recorded.meter.follows and not is_answering and not isinstance(error, UpstreamTimeout):
             recorded.meter.usage = None
         raise
     finally:
@@ -192,7 +191,9 @@ async def _send(sending: AbstractAsyncContextManager[UpstreamReply], first: floa
         raise
 
 
-async def _reply(upstream: UpstreamReply, way: Way, credential: Credential, recorded: Recorded) -> Reply:
+async def _reply(
+    upstream: UpstreamReply, way: Way, credential: Credential, recorded: Recorded, limit: int | None
+) -> Reply:
     if upstream.status != 200:
         recorded.meter.usage = None
         return await _failure(upstream, way, credential)
@@ -202,7 +203,7 @@ async def _reply(upstream: UpstreamReply, way: Way, credential: Credential, reco
     if splitter := _splitter(headers, way):
         if way.asked.form == "whole":
             raise DispatchError("The provider streamed an answer that was to be whole.")
-        return await _begin(upstream, splitter, headers, way, credential, recorded)
+        return await _begin(upstream, splitter, headers, way, credential, recorded, limit)
     if way.translation is not None and way.form != "whole":
         raise DispatchError("The provider did not stream its answer.")
     body = await upstream.read(MAX_REPLY)
@@ -213,9 +214,10 @@ async def _reply(upstream: UpstreamReply, way: Way, credential: Credential, reco
     if not isinstance(document, dict):
         raise DispatchError("The provider's reply is not one of its API.")
     if document.get("error") and document.keys() <= OF_ERRORS:
+        recorded.meter.usage = None
         raise DispatchError("The provider answered with an error.")
     usage = way.upstream.usage(document)
-    recorded.meter.usage = used = way.count_used(usage, len(recorded.message.raw), len(body))
+    recorded.meter.usage = used = way.count_used(usage, recorded.message.raw, limit)
     if way.translation is not None:
         is_brief = aside.is_short(recorded.message.raw) and aside.is_short(body)
         body = await aside.run(is_brief, _translate_reply, way.translation, document, recorded.message.raw)
@@ -230,25 +232,22 @@ async def _begin(
     way: Way,
     credential: Credential,
     recorded: Recorded,
+    limit: int | None,
 ) -> Reply:
     """A stream, begun: its first window is in hand."""
-    operation, form, read = way.operation, way.asked.form, len(recorded.message.raw)
-    recorded.meter.follow(lambda: way.count_used(splitter.usage, read, splitter.written))
+    operation, form, raw = way.operation, way.asked.form, recorded.message.raw
+    recorded.meter.follow(lambda: way.count_used(splitter.usage, raw, limit))
     windows = _stream(_unwrap(upstream, way.adaptation), splitter, credential)
     if way.adaptation is not None:
         headers = declare(headers, EVENTS)
+    if way.hides_usage:
+        windows = _hide(windows, operation)
     if way.translation is not None:
-        raw = recorded.message.raw
         translator = await aside.run(aside.is_short(raw), _open_translator, way.translation, raw, form)
         headers = declare(headers, EVENTS if form == "events" else JSON)
         windows = _translate(windows, translator)
     # the head goes out with it, and nobody can be tried in this one's place any more
-    try:
-        first = await anext(windows, None)
-    except DispatchError:
-        if splitter.usage is not None:
-            recorded.meter.usage = way.count_used(splitter.usage, read, splitter.written)
-        raise
+    first = await anext(windows, None)
     if first is None:
         raise DispatchError("The provider's stream is empty.")
     headers += usage_headers(_known_at_start(splitter.usage, first, way))
@@ -337,6 +336,14 @@ async def _stream(
         raise DispatchError("The provider sent an event without end.") from error
     except BrokenOff as error:
         raise DispatchError("The provider broke off the stream.") from error
+
+
+async def _hide(windows: AsyncIterator[Window], operation: Operation) -> AsyncIterator[Window]:
+    """Without what the caller did not ask for."""
+    async for window in windows:
+        data = operation.hide_usage(window.data)
+        if data or window.last:
+            yield window if data is window.data else Window(data, window.last, window.failure)
 
 
 async def _translate(windows: AsyncIterator[Window], translator: StreamTranslator) -> AsyncIterator[Window]:

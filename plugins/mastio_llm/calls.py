@@ -20,13 +20,13 @@ from mastio.errors import BadRequest, DispatchError
 from mastio.exchange import Action, Bound, Message, Principal, Question, Recorded, Reply, RequestHead, Window
 from mastio.services import Services
 from mastio.strictjson import Allowance, JsonError, TooManyValues, parse_object
+from mastio_llm.acts import find_acts
 from mastio_llm.attempt import Transient, Way, attempt
 from mastio_llm.breaker import Health
 from mastio_llm.counting import bound_call
 from mastio_llm.dialects import OPERATIONS, SPEAKERS
 from mastio_llm.dialects.operation import Asked, Operation, count_parts, verify_plain
 from mastio_llm.facts import CallFacts, Facts
-from mastio_llm.links import verify_links
 from mastio_llm.passing import parse_retry_after, passed_on, read_query, verify_json_type
 from mastio_llm.prices import Price, Prices
 from mastio_llm.registry import Registry
@@ -190,9 +190,10 @@ def open_body(operation: Operation, head: RequestHead, body: bytes, max_parts: i
     if count_parts(body, document, max_parts) > max_parts:
         raise BadRequest(f"There are more than {max_parts} messages, parts and tools.", code="too_many_parts")
     asked = operation.find(head.params, head.query, document)
-    if operation.links is not None and (operation.link_marker in body or b"\\u" in body):
-        verify_links(operation.links(document))
-    facts = CallFacts(operation, asked, document, len(body))
+    acts = find_acts(operation.dialect, document)
+    if acts.reads_beyond:
+        asked = asked._replace(looks_up=True, has_one_answer=asked.has_one_answer and not acts.may_change)
+    facts = CallFacts(operation, asked, document, len(body), acts)
     if not aside.is_short(body):
         try:
             facts.tell()
@@ -251,10 +252,13 @@ def describe_call(head: RequestHead, body: bytes, opened: Opened, ways: Sequence
         Action(kind, "Model", way.choice.target, Facts(way.choice.provider, opened.facts), alias=way.choice.alias)
         for way in ways
     ]
-    details = {"model": choice.model, "provider": choice.provider.name, "stream": stream}
+    details: dict[str, Any] = {"model": choice.model, "provider": choice.provider.name, "stream": stream}
+    if opened.facts.acts.reads_beyond:
+        details["provider_side"] = opened.facts.acts.describe()
     if len(ways) > 1:
         actions[0] = replace(actions[0], alternatives=tuple(actions[1:]))
-        details = {"stream": stream, "targets": [way.choice.target for way in ways]}
+        del details["model"], details["provider"]
+        details["targets"] = [way.choice.target for way in ways]
     context = [head.route.path.encode(), first.asked.form.encode()]
     for way in ways:
         where = f"{way.choice.target} {way.choice.provider.kind} {way.choice.provider.base_url}{way.query}"

@@ -1,8 +1,8 @@
 """How much a call may use, and how much it used where the provider does not say. Pure.
 
 Before: a bound that holds, since limits rely on it. No token is shorter than a byte, nobody reads beyond a model's
-context, nobody writes more than was allowed or than the model can. After: an estimate, four bytes of text to a token,
-and marked as one (`estimated`).
+context, nobody writes more than was allowed or than the model can. After: the same bound, marked as one (`estimated`):
+of a stream that nobody counted to its end nobody knows what it used, and less would be a call that a budget never saw.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from mastio.exchange import Bound
 from mastio_llm.dialects.operation import Asked, Usage
 from mastio_llm.prices import Price
 
-BYTES_A_TOKEN = 4
 ENOUGH = 1024
 LEAST = 16
 """Tokens that a caller who set no limit is kept to where a budget has no more: what is an answer, and the last bit."""
@@ -78,6 +77,22 @@ def find_limit(body: bytes, asked: Asked, price: Price | None, granted: Iterable
     return max(min(limits) // max(asked.answers, 1), 1) if limits else None
 
 
+def complete(usage: Usage | None, body: bytes, asked: Asked, price: Price | None, limit: int | None) -> Usage:
+    """What the provider counted, and of what it did not count the most that it may be: what was set aside for it. Each
+    answer was kept to `limit` tokens."""
+    known = dict(usage or {})
+    if not asked.writes:
+        known.setdefault("output_tokens", 0)
+    missing = {"input_tokens", "output_tokens"} - known.keys()
+    if not missing:
+        return known
+    if "input_tokens" in missing:
+        known["input_tokens"] = bound_read(body, asked, price)
+    if "output_tokens" in missing:
+        known["output_tokens"] = bound_output(asked if limit is None else asked._replace(limit=limit), price)
+    return {**known, "estimated": 1}
+
+
 def bound_output(asked: Asked, price: Price | None) -> int:
     """The most tokens that all answers together may have."""
     if not asked.writes:
@@ -85,19 +100,3 @@ def bound_output(asked: Asked, price: Price | None) -> int:
     most = price.max_output if price is not None else None
     limit = asked.limit or (UNKNOWN_OUTPUT if most is None else most)  # some take 0 for no limit
     return limit * max(asked.answers, 1)
-
-
-def estimate(size: int) -> int:
-    """Tokens of so many bytes of text."""
-    return -(-size // BYTES_A_TOKEN)
-
-
-def complete(usage: Usage | None, read: int, written: int) -> Usage:
-    """What the provider counted, and our estimate of what it did not; `read` and `written` in bytes of text."""
-    known = dict(usage or {})
-    if "input_tokens" in known and "output_tokens" in known:
-        return known
-    known.setdefault("input_tokens", estimate(read))
-    known.setdefault("output_tokens", estimate(written))
-    known["estimated"] = 1
-    return known

@@ -1,6 +1,7 @@
 """What policies may look at of a call: worked out when one does, once for all the ways that may carry it out.
 
-The names are those of `mastio.cedar.schema.FACTS`, and `tools.calls`: the names and arguments of calls that are seen.
+The names are those of `mastio.cedar.schema.FACTS`, and two more. `tools.calls`: the names and arguments of calls that
+are seen. `needs`: the facts that a policy has to look at to permit the call (`mastio.cedar.schema.EXPLICIT`).
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from typing import Any
 
 from mastio.destination import find_destination
 from mastio.store.base import ProviderRow
+from mastio_llm.acts.found import NO_ACTS, Acts
 from mastio_llm.dialects.operation import Asked, Operation
 from mastio_llm.telling import TELL, Told
 
@@ -17,9 +19,12 @@ from mastio_llm.telling import TELL, Told
 class CallFacts:
     """Those of one call, whoever carries it out."""
 
-    __slots__ = ("_document", "_operation", "_told", "asked", "size")
+    __slots__ = ("_document", "_operation", "_told", "acts", "asked", "size")
 
-    def __init__(self, operation: Operation, asked: Asked, document: Mapping[str, Any], size: int) -> None:
+    def __init__(
+        self, operation: Operation, asked: Asked, document: Mapping[str, Any], size: int, acts: Acts = NO_ACTS
+    ) -> None:
+        self.acts = acts
         self._operation = operation
         self._document = document
         self._told: Told | None = None
@@ -83,4 +88,10 @@ OF_CALL: Mapping[str, Callable[[CallFacts], Any]] = {
     "request.max_tokens": lambda call: call.asked.limit,
     "tools.names": lambda call: call.told.tools,
     "tools.calls": lambda call: call.told.calls,
+    "tools.hosted": lambda call: call.acts.hosted,
+    "tools.mcp_hosts": lambda call: call.acts.mcp_hosts,
+    "urls": lambda call: call.acts.urls,
+    "files": lambda call: call.acts.files,
+    "stored": lambda call: call.acts.stored,
+    "needs": lambda call: call.acts.needs,
 }

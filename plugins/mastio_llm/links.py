@@ -1,46 +1,51 @@
 """Addresses in a request that the provider is asked to fetch: only what anybody may fetch. Pure.
 
 Nothing is fetched here. But a provider may stand in the operator's own network, and what it fetches for a caller comes
-back as an answer: so no file, no inner address and no odd spelling of one goes to it.
+back as an answer: so no file, no inner address and no odd spelling of one goes to it. Whether a public one may be
+fetched is for policies (`mastio_llm.acts`).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from ipaddress import ip_address
-from urllib.parse import urlsplit
 
 from mastio.errors import BadRequest
-from mastio.target import is_public, looks_numeric
+from mastio.target import TargetError, is_public, parse_url
 
 INLINE = "data:"
-SCHEMES = frozenset({"https", "http", "gs"})
-INNER = ("localhost", ".localhost", ".local", ".internal", ".lan", ".home.arpa")
+INNER = (
+    ".localhost", ".local", ".internal", ".lan", ".home.arpa", ".intranet", ".private", ".corp", ".home",
+)  # fmt: skip
+"""Ends of names that are nobody's on the internet (RFC 6761, RFC 6762 appendix G, RFC 8375)."""
 
-_HOST = re.compile(r"[A-Za-z0-9._-]{1,253}")
-_ODD = re.compile(r"[\x00-\x20\x7f\\]")
-
-
-def verify_links(links: Iterable[object]) -> None:
-    """Raises `BadRequest` for one that is not inline and not public."""
-    for link in links:
-        if isinstance(link, str) and not link.startswith(INLINE) and not is_acceptable(link):
-            raise BadRequest("An address that the provider is to fetch is not a public one.", code="invalid_body")
+_BUCKET = re.compile(r"gs://([A-Za-z0-9][A-Za-z0-9._-]{1,221})(?:/[^\x00-\x20\x7f\\]*)?")
+_OWN_FILE = re.compile(r"https://generativelanguage\.googleapis\.com/v[0-9a-z]+/(files/[a-z0-9-]{1,64})")
+"""A file that the caller gave to the Gemini API before."""
 
 
-def is_acceptable(url: str) -> bool:
-    """Whether the host is a name that is not an inner one, or a public address in its usual spelling."""
-    if _ODD.search(url):
-        return False
+def read_link(url: str) -> tuple[str | None, str]:
+    """The name of the file that the provider keeps, where `url` is that of one, and the host; a bucket stands for
+    itself. Raises `BadRequest` for an address that is not public."""
+    file = _OWN_FILE.fullmatch(url)
+    if file is not None:
+        return file[1], "generativelanguage.googleapis.com"
+    bucket = _BUCKET.fullmatch(url)
+    if bucket is not None:
+        return None, f"gs://{bucket[1]}"
     try:
-        parts = urlsplit(url)
-        host = (parts.hostname or "").rstrip(".")
-    except ValueError:
-        return False
-    if parts.scheme not in SCHEMES or "@" in parts.netloc:
-        return False
-    try:
-        return is_public(ip_address(host))
-    except ValueError:
-        return bool(_HOST.fullmatch(host)) and not looks_numeric(host) and not f".{host}".endswith(INNER)
+        target, _ = parse_url(url)
+    except TargetError as error:
+        raise _refuse() from error
+    address = target.address
+    if not is_public(address) if address is not None else _is_inner(target.host):
+        raise _refuse()
+    return None, target.host
+
+
+def _is_inner(name: str) -> bool:
+    """Whether a name means something in a network of its own only: one without a dot does."""
+    return "." not in name or name.endswith(INNER)
+
+
+def _refuse() -> BadRequest:
+    return BadRequest("An address that the provider is to fetch is not a public one.", code="invalid_body")

@@ -6,20 +6,17 @@ WHATWG HTML §9.2.6: an event ends at a blank line; lines end with CRLF, LF or C
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
 from mastio.exchange import Window
 from mastio.strictjson import JsonError, parse
+from mastio_llm.dialects.events import END, data_of
 from mastio_llm.dialects.operation import Sight, Stream, Usage
 
 MAX_EVENT = 4 * 1024 * 1024
 FAILURE = "upstream_error"
 """The code of a stream that its provider ended by saying that it cannot go on."""
-
-_END = re.compile(rb"\n\n|\r\r|\n\r\n")
-_DATA = re.compile(rb"(?:^|[\r\n])data:[ ]?([^\r\n]*)")
 
 
 class EventTooLong(ValueError):
@@ -31,19 +28,23 @@ class BrokenOff(ValueError):
 
 
 class Reading:
-    """What has been learned of a stream so far. `usage` is the provider's own count, once it has come by; `written`
-    are the bytes of text that did.
-
-    `done`: the last window has been given out.
-    """
+    """What has been learned of a stream so far. `done`: the last window has been given out."""
 
     def __init__(self, stream: Stream) -> None:
         self._stream = stream
-        self.usage: Usage | None = None
-        self.written = 0
         self.done = False
+        self._counted: Usage | None = None
+        self._is_final = False
         self._finished = False
         self._failed = False
+
+    @property
+    def usage(self) -> Usage | None:
+        """The provider's own count, once it has come by. As long as the answer goes on nobody knows what is written."""
+        counted = self._counted
+        if counted is None or self._is_final or (self.done and not self._failed):
+            return counted
+        return {name: count for name, count in counted.items() if name != "output_tokens"}
 
     def close(self) -> None:
         """The body has ended. Raises `BrokenOff` when the answer has not."""
@@ -57,7 +58,8 @@ class Reading:
 
     def _take(self, sight: Sight) -> None:
         if sight.usage:
-            self.usage = {**self.usage, **sight.usage} if self.usage else sight.usage
+            self._counted = {**self._counted, **sight.usage} if self._counted else sight.usage
+            self._is_final = self._is_final or sight.is_final
         self._finished = self._finished or sight.end
         self._failed = sight.failed
         self.done = sight.failed or (sight.end and not self._stream.closes)
@@ -66,7 +68,6 @@ class Reading:
         return any(marker in data for marker in self._stream.markers)
 
     def _window(self, data: bytes) -> Window:
-        self.written += sum(map(len, self._stream.text.findall(data)))
         return Window(data, self.done, FAILURE if self._failed else None)
 
 
@@ -98,11 +99,11 @@ class Splitter(Reading):
     def _walk(self, whole: bytes) -> Window:
         """Judge each event. What comes after the last one of the answer is not passed on."""
         end = 0
-        for match in _END.finditer(whole):
+        for match in END.finditer(whole):
             event = whole[end : match.end()]
             end = match.end()
             if self._has_marker(event):
-                self._look(b"\n".join(_DATA.findall(event)))
+                self._look(b"\n".join(data_of(event)))
                 if self.done:
                     return self._window(whole[:end])
         return self._window(whole)
@@ -115,8 +116,8 @@ class Unreadable(ValueError):
 def read_events(data: bytes) -> Iterator[Any]:
     """The JSON values of whole events, one after the other; comments and `[DONE]` have none. Raises `Unreadable`."""
     end = 0
-    for match in _END.finditer(data):
-        text = b"\n".join(_DATA.findall(data[end : match.end()])).strip()
+    for match in END.finditer(data):
+        text = b"\n".join(data_of(data[end : match.end()])).strip()
         end = match.end()
         if not text or text == b"[DONE]":
             continue

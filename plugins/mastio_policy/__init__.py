@@ -25,7 +25,7 @@ from mastio.inspection import Finding
 from mastio.services import Services
 from mastio.store.base import Directory, PolicyRow
 from mastio_policy.deciding import Rulebook, Shares, Slice
-from mastio_policy.facts import Subject
+from mastio_policy.facts import NONE, Subject
 from mastio_policy.figures import Figures
 from mastio_policy.rules import Policy, RulesError, encode_agent, parse_rules
 
@@ -62,7 +62,7 @@ class Policies:
         self._alarm = alarm
         self._rows: Mapping[str, PolicyRow] = {}
         self._book: Rulebook | None = None
-        self._slices: dict[tuple[str, int, str, str], Slice] = {}
+        self._slices: dict[tuple[str, int, str, str, frozenset[str]], Slice] = {}
         self._entities: dict[tuple[str, int], Entities] = {}
         self._decisions: dict[tuple[object, ...], Decision] = {}
         self._last: tuple[Principal | None, Action | None, Shares] = (None, None, ())
@@ -125,10 +125,11 @@ class Policies:
         return self._decide(known, subject, shares, known.share_content(subject))
 
     def _find(self, principal: Principal, action: Action) -> Slice | None:
-        name = (principal.name, principal.version, action.kind, action.target_type)
+        needs: frozenset[str] = action.attributes.get("needs", NONE)
+        name = (principal.name, principal.version, action.kind, action.target_type, needs)
         known = self._slices.get(name)
         if known is None and self._book is not None:
-            known = self._book.find(principal, action.kind, action.target_type)
+            known = self._book.find(principal, action.kind, action.target_type, needs)
             if len(self._slices) >= REMEMBER:
                 self._slices.clear()
             self._slices[name] = known
@@ -137,7 +138,10 @@ class Policies:
     def _decide(self, known: Slice, subject: Subject, shares: Shares, content: Shares | None) -> Decision:
         """`content`: None before it was looked into."""
         principal, action = subject.principal, subject.action
-        name = (principal.name, principal.version, action.kind, action.target_type, action.target, shares, content)
+        needs = action.attributes.get("needs", NONE)
+        name = (
+            principal.name, principal.version, action.kind, action.target_type, action.target, needs, shares, content
+        )  # fmt: skip
         decision = self._decisions.get(name)
         if decision is None:
             decision = self._ask(known, subject, final=content is not None or known.is_final)

@@ -13,15 +13,16 @@ looked into, and nobody is permitted by less than all policies.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import cedarpy
 import orjson
 
-from mastio.cedar.schema import CONTENT
+from mastio.cedar.schema import OF_CONTENT, is_of_content
 from mastio.exchange import Allow, Decision, Deny, NeedsApproval, Principal
 from mastio.inspection import Finding
-from mastio_policy.facts import Reading, Subject, readings_of, write_context
+from mastio_policy.facts import NONE, Reading, Subject, readings_of, write_context
 from mastio_policy.rules import Policy, PolicySet, Question, Verdict, add_resource, relax, scope_of_actions
 
 Shares = tuple[object, ...]
@@ -29,6 +30,9 @@ Shares = tuple[object, ...]
 
 REMEMBER_FINDINGS = 1000
 NOT_PERMITTED = "No policy permits this action."
+NOT_EXPLICIT = (
+    "No policy permits what the provider would do on the caller's behalf. A policy that permits it looks at {facts}."
+)
 BROKEN = "A policy that could forbid this action cannot be evaluated."
 
 
@@ -43,19 +47,25 @@ class Stage(NamedTuple):
 
 
 class Slice:
-    """The policies that can concern some actions. `shadow`: with those that are observed, where there are such."""
+    """The policies that can concern some actions. `shadow`: with those that are observed, where there are such.
 
-    __slots__ = ("_content", "_content_readings", "_plain_readings", "first", "shadow", "whole")
+    `needs`: facts that a policy has to look at to permit these actions. The others do not permit them.
+    """
 
-    def __init__(self, enforced: Sequence[Policy], observed: Sequence[Policy]) -> None:
+    __slots__ = ("_content", "_content_readings", "_needs", "_plain_readings", "first", "shadow", "whole")
+
+    def __init__(self, enforced: Sequence[Policy], observed: Sequence[Policy], needs: frozenset[str] = NONE) -> None:
+        self._needs = needs
+        enforced = [policy for policy in enforced if counts(policy, needs)]
+        observed = [policy for policy in observed if counts(policy, needs)]
         together = [*enforced, *observed]
         self.whole = make_stage(enforced)
         self.shadow = make_stage(together) if observed else None
-        looks_at_content = any(relax(policy, {CONTENT}) is not None for policy in together)
+        looks_at_content = any(relax(policy, OF_CONTENT) is not None for policy in together)
         self.first = _first_stage(enforced) if looks_at_content else None
         readings = (self.shadow or self.whole).readings
-        self._plain_readings = tuple(one for one in readings if not one.path.startswith(f"{CONTENT}."))
-        self._content_readings = tuple(one for one in readings if one.path.startswith(f"{CONTENT}."))
+        self._plain_readings = tuple(one for one in readings if not is_of_content(one.path))
+        self._content_readings = tuple(one for one in readings if is_of_content(one.path))
         self._content: dict[tuple[Finding, ...], Shares] = {}
 
     @property
@@ -80,14 +90,26 @@ class Slice:
     def decide_first(self, subject: Subject, entities: cedarpy.Entities) -> Decision:
         """What can be said without content; only where not `is_final`."""
         assert self.first is not None
-        return _conclude(self.first, subject, entities)
+        return self._say(_conclude(self.first, subject, entities))
+
+    def _say(self, decision: Decision) -> Decision:
+        """With what a permit would have to look at."""
+        if not self._needs or not isinstance(decision, Deny) or decision.message != NOT_PERMITTED:
+            return decision
+        facts = ", ".join(f"context.{path}" for path in sorted(self._needs))
+        return replace(decision, message=NOT_EXPLICIT.format(facts=facts))
 
     def decide(self, subject: Subject, entities: cedarpy.Entities) -> Decision:
-        decision = _conclude(self.whole, subject, entities)
+        decision = self._say(_conclude(self.whole, subject, entities))
         if self.shadow is None:
             return decision
         observed = _conclude(self.shadow, subject, entities)
         return decision.noting(observed={"effect": observed.effect, "rule": observed.rule})
+
+
+def counts(policy: Policy, needs: frozenset[str]) -> bool:
+    """Whether a policy may decide about actions with these needs: to permit them it has to look at each."""
+    return not needs or policy.effect != "permit" or needs <= policy.paths
 
 
 def make_stage(policies: Sequence[Policy]) -> Stage:
@@ -103,10 +125,10 @@ def make_stage(policies: Sequence[Policy]) -> Stage:
 def _first_stage(policies: Sequence[Policy]) -> Stage:
     """What stands for the policies as long as content is unknown: a `permit` without its conditions on content, and of
     what would forbid depending on content nothing."""
-    relaxed = [(policy, relax(policy, {CONTENT})) for policy in policies]
+    relaxed = [(policy, relax(policy, OF_CONTENT)) for policy in policies]
     kept = [(p, p.document if r is None else r) for p, r in relaxed if r is None or p.effect == "permit"]
     calm = [(p, document) for p, document in kept if p.hold is None]
-    readings = tuple(reading for reading in readings_of(policies) if not reading.path.startswith(f"{CONTENT}."))
+    readings = tuple(reading for reading in readings_of(policies) if not is_of_content(reading.path))
     return Stage(
         PolicySet([p for p, _ in kept], [document for _, document in kept]),
         PolicySet([p for p, _ in calm], [document for _, document in calm]) if len(calm) < len(kept) else None,
@@ -172,11 +194,11 @@ class Rulebook:
         named = [scope_of_principal(policy) for policy in (*enforced, *observed)]
         self._agents = {name for kind, name in named if kind == "Agent"}
         self._groups = frozenset(name for kind, name in named if kind == "Group")
-        self._slices: dict[tuple[str, str, str | None, frozenset[str]], Slice] = {}
+        self._slices: dict[tuple[str, str, str | None, frozenset[str], frozenset[str]], Slice] = {}
 
-    def find(self, principal: Principal, kind: str, target_type: str) -> Slice:
+    def find(self, principal: Principal, kind: str, target_type: str, needs: frozenset[str] = NONE) -> Slice:
         groups = principal.groups & self._groups
-        name = (kind, target_type, principal.name if principal.name in self._agents else None, groups)
+        name = (kind, target_type, principal.name if principal.name in self._agents else None, groups, needs)
         known = self._slices.get(name)
         if known is None:
             if len(self._slices) >= REMEMBER_SLICES:
@@ -184,6 +206,7 @@ class Rulebook:
             known = self._slices[name] = Slice(
                 [policy for policy in self.enforced if concerns(policy, principal, kind, target_type)],
                 [policy for policy in self.observed if concerns(policy, principal, kind, target_type)],
+                needs,
             )
         return known
 

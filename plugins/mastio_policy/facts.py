@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from mastio.cedar.schema import DATA_CLASSES, DETECTORS, FACTS
 from mastio.exchange import Action, Principal
-from mastio.inspection import Finding
+from mastio.inspection import UNINSPECTED, Finding
 from mastio_policy.classes import classes_of
 from mastio_policy.risks import classify
 from mastio_policy.rules import Policy
@@ -196,12 +196,18 @@ READ: Mapping[str, Read] = {
     "tools.risks": _risks,
     "tools.called": _called_names,
     "tools.called_risks": _called_risks,
+    "tools.hosted": _attribute("tools.hosted", NONE),
+    "tools.mcp_hosts": _attribute("tools.mcp_hosts", NONE),
+    "urls": _attribute("urls", NONE),
+    "files": _attribute("files", NONE),
+    "stored": _attribute("stored", NONE),
     "credential.kind": lambda subject: subject.principal.credential.get("type", ""),
     "credential.age": _age,
     "time.unix": lambda subject: int(subject.now()),
     "time.hour": lambda subject: int(subject.now()) % DAY // 3600,
     "time.weekday": lambda subject: (int(subject.now()) // DAY + 3) % 7 + 1,
     "network.ip": lambda subject: subject.principal.address or None,
+    "uninspected": lambda subject: {found.kind or "text" for found in subject.findings if found.label == UNINSPECTED},
     "content.labels": lambda subject: {found.label for found in subject.findings},
     "content.classes": lambda subject: {kind for found in subject.findings for kind in classes_of(found.label)},
     "content.found": lambda subject: sum(found.times for found in subject.findings),

@@ -16,11 +16,11 @@ from typing import Any, Literal, NamedTuple
 import cedarpy
 import orjson
 
-from mastio.cedar.schema import ACTIONS, AGENT, CONTENT, FACTS
+from mastio.cedar.schema import ACTIONS, AGENT, EXPLICIT, FACTS, find_needs, is_of_content
 from mastio.destination import is_local
 from mastio.exchange import Action, NeedsApproval, Principal
 from mastio.inspection import Finding
-from mastio_policy.deciding import concerns, conclude, make_stage, scope_of_principal
+from mastio_policy.deciding import concerns, conclude, counts, make_stage, scope_of_principal
 from mastio_policy.facts import Subject, readings_of, write_context
 from mastio_policy.rules import Policy, PolicySet, Question, encode_agent, relax
 
@@ -33,7 +33,7 @@ ALWAYS = frozenset(
 )
 OF_CALL = frozenset({"request.method", "request.path"})
 OF_TOOL = frozenset({"tools.count", "tools.names"})
-OF_CONTENT = frozenset(path for path in FACTS if path.startswith(f"{CONTENT}."))
+OF_CONTENT = frozenset(filter(is_of_content, FACTS))
 WHO = "principal"
 """Stands for the groups and attributes of an agent that is not enrolled (any more)."""
 
@@ -95,9 +95,14 @@ def read_case(entry: Mapping[str, Any], directory: Directory) -> Case | None:
         known |= OF_CALL
     if resource != "Model":
         known |= OF_TOOL | OF_PROVIDER
+    attributes |= read_acts(request.get("provider_side") or {})
+    known |= EXPLICIT
     if entry["phase"] == "intent" or "findings" in request:
         known |= OF_CONTENT
-    found = tuple(Finding(one["label"], one["confidence"], one.get("times", 1)) for one in request.get("findings", ()))
+    found = tuple(
+        Finding(one["label"], one["confidence"], one.get("times", 1), one.get("kind", ""), one.get("bytes", 0))
+        for one in request.get("findings", ())
+    )
     agent = (directory.agents or {}).get(name)
     groups, own = agent if agent is not None else ((), {})
     if agent is not None:
@@ -121,6 +126,12 @@ def read_call(connection: str, request: Mapping[str, Any]) -> dict[str, Any]:
         "destination.kind": "http",
         "destination.local": bool(host) and is_local(host),
     }
+
+
+def read_acts(told: Mapping[str, Sequence[str]]) -> dict[str, frozenset[str]]:
+    """The facts of what the provider was to do, of which an entry has what there was."""
+    facts = {path: frozenset(told.get(path.rpartition(".")[2], ())) for path in EXPLICIT}
+    return {**facts, "needs": find_needs(facts)}
 
 
 def read_time(value: object) -> float:
@@ -155,10 +166,11 @@ class Replay:
         """What the policies would have said; `unknown` where that depends on what the entry does not tell."""
         subject = case.subject
         principal, action = subject.principal, subject.action
+        needs: frozenset[str] = action.attributes.get("needs", frozenset())
         plain, loose = [], list[tuple[Policy, Mapping[str, Any]]]()
         everybody = replace_groups(principal, self._policies) if WHO not in case.known else principal
         for policy in self._policies:
-            if not concerns(policy, everybody, action.kind, action.target_type):
+            if not concerns(policy, everybody, action.kind, action.target_type) or not counts(policy, needs):
                 continue
             missing = missing_facts(policy, case.known)
             if missing:

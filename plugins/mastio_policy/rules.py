@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import cedarpy
 import orjson
 
-from mastio.cedar.paths import Look, looks_of
-from mastio.cedar.schema import AGENT, FACTS, expand
+from mastio.cedar.paths import Look, chain_of, looks_of
+from mastio.cedar.schema import ABSENT_WHEN_EMPTY, AGENT, FACTS, expand
 from mastio.cedar.source import CedarError, read_cedar
 from mastio.exchange import Principal
 
@@ -58,7 +58,8 @@ def parse_rules(sources: Iterable[tuple[str, str]]) -> tuple[Policy, ...]:
                 called = f"{name}#{own}" if own else name
                 if called in found:
                     raise CedarError(f"Line {rule.line}: Another policy of this source is called {own}.")
-                document = {**rule.policy, "action": _expand(rule.policy["action"])}
+                conditions = _ask_whether_empty(rule.policy["conditions"])
+                document = {**rule.policy, "action": _expand(rule.policy["action"]), "conditions": conditions}
                 looks = tuple(looks_of(rule.policy))
                 annotations = rule.annotations
                 found[called] = Policy(called, rule.effect, document, annotations, looks, rule.line, rule.hold)
@@ -74,6 +75,19 @@ def _expand(scope: Mapping[str, Any]) -> Mapping[str, Any]:
         return scope
     entities = [{"type": "Action", "id": name} for name in sorted(expand(named))]
     return {"op": "==", "entity": entities[0]} if len(entities) == 1 else {"op": "in", "entities": entities}
+
+
+def _ask_whether_empty(expression: Any) -> Any:
+    """The expression with `has` of a set that is absent when it is empty put as what it asks."""
+    if isinstance(expression, list):
+        return [_ask_whether_empty(item) for item in expression]
+    if not isinstance(expression, dict) or "Value" in expression:
+        return expression
+    if "has" in expression:
+        chain = chain_of({".": expression["has"]})
+        if chain is not None and chain[0] == "context" and ".".join(chain[1]) in ABSENT_WHEN_EMPTY:
+            return {"!": {"arg": {"isEmpty": {"arg": {".": expression["has"]}}}}}
+    return {operator: _ask_whether_empty(parts) for operator, parts in expression.items()}
 
 
 def scope_of_actions(scope: Mapping[str, Any]) -> frozenset[str] | None:

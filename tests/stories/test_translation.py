@@ -11,6 +11,7 @@ import pytest
 
 from mastio.client import Identity, certificate_client
 from support.appliance import Appliance, Stub
+from support.provider_side import permit_provider_side
 from support.scripted_provider import KEY, Provider, Script, run_provider
 
 HELLO: Any = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "hello"}]
@@ -113,11 +114,15 @@ def test_streams_that_fail(appliance: Appliance, client: openai.OpenAI, provider
     assert recorded["usage"]["input_tokens"] == 9
 
 
-def test_what_cannot_be_carried_over_goes_nowhere(client: openai.OpenAI, provider: Provider) -> None:
+def test_what_cannot_be_carried_over_goes_nowhere(
+    appliance: Appliance, client: openai.OpenAI, provider: Provider
+) -> None:
     with pytest.raises(openai.BadRequestError) as refused:
         client.chat.completions.create(model="other-side/m", messages=HELLO, seed=1)
     assert refused.value.code == "not_translatable" and "'seed'" in refused.value.message
     assert provider.asked == []
-    with pytest.raises(openai.BadRequestError):
+    with pytest.raises(openai.PermissionDeniedError):
+        client.responses.create(model="other-side/m", input="hello", previous_response_id="resp_1")
+    with permit_provider_side(appliance), pytest.raises(openai.BadRequestError):
         client.responses.create(model="other-side/m", input="hello", previous_response_id="resp_1")
     assert provider.asked == []

@@ -16,6 +16,7 @@ import pytest
 
 from mastio.client import Identity
 from support.appliance import Appliance, Stub, wait_until
+from support.provider_side import permit_provider_side
 from support.scripted_provider import KEY, Script, run_provider
 from support.threats.judge import CHAT, Answer, Judge, connect, message, read_answer, refusal, verify_error
 
@@ -71,7 +72,8 @@ def door(request: pytest.FixtureRequest) -> Door:
 def providers(appliance: Appliance, stub: Stub) -> Iterator[None]:
     for kind in ("openai", "anthropic", "gemini"):
         appliance.add_provider(stub, f"threat-{kind}", kind)
-    yield
+    with permit_provider_side(appliance):
+        yield
     with appliance.admin() as admin:
         for kind in ("openai", "anthropic", "gemini"):
             assert admin.delete(f"/v1/admin/providers/threat-{kind}").status_code == 204

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import orjson
@@ -21,17 +21,12 @@ from mastio_llm.dialects.operation import (
     Usage,
     member,
     names_of,
-    parts_of,
     read_form,
     read_model,
     tally,
-    texts_of,
     tokens,
     verify_counts,
 )
-
-OWN_TOOLS = ("bash_", "text_editor_", "computer_", "memory_")
-"""How the types of tools begin that the API defines and the caller runs."""
 
 VERSION = "2023-06-01"
 """`anthropic-version` for callers who name none: the API takes no call without."""
@@ -41,10 +36,7 @@ def find_messages(params: Mapping[str, str], query: bytes, document: dict[str, A
     model, form = read_model(document), read_form(document)
     _verify_messages(document)
     verify_counts(document, ("max_tokens",))
-    looks_up = bool(document.get("mcp_servers") or document.get("container"))
-    looks_up = looks_up or not all(_is_own(tool) for tool in parts_of(document.get("tools")))
-    settled = document.get("temperature") == 0 and not looks_up
-    return Asked(model, form, document.get("max_tokens"), has_one_answer=settled, looks_up=looks_up)
+    return Asked(model, form, document.get("max_tokens"), has_one_answer=document.get("temperature") == 0)
 
 
 def keep_message(document: dict[str, Any], limit: int, kind: str) -> dict[str, Any]:
@@ -57,31 +49,9 @@ def find_count(params: Mapping[str, str], query: bytes, document: dict[str, Any]
     return asked
 
 
-def _is_own(tool: dict[str, Any]) -> bool:
-    """Whether the caller runs it itself."""
-    kind = tool.get("type")
-    return kind in (None, "custom") or (isinstance(kind, str) and kind.startswith(OWN_TOOLS))
-
-
 def _verify_messages(document: dict[str, Any]) -> None:
     if not isinstance(document.get("messages"), list):
         raise BadRequest("The member messages must be a list.", code="invalid_body")
-
-
-def links_of_messages(document: dict[str, Any]) -> Iterator[object]:
-    for message in parts_of(document.get("messages")):
-        yield from _links_of_blocks(message.get("content"))
-    for server in parts_of(document.get("mcp_servers")):
-        yield server.get("url")
-
-
-def _links_of_blocks(content: object) -> Iterator[object]:
-    """Blocks may be in results of tools, and in documents. (How deep a body may be is bounded.)"""
-    for block in parts_of(content):
-        source = member(block, "source")
-        yield source.get("url")
-        yield from _links_of_blocks(block.get("content"))
-        yield from _links_of_blocks(source.get("content"))
 
 
 def read_usage(document: Any) -> Usage | None:
@@ -117,11 +87,9 @@ def look(data: bytes) -> Sight | None:
         return None
     match document.get("type") if isinstance(document, dict) else None:
         case "message_start":
-            usage = read_usage(document.get("message")) or {}
-            usage.pop("output_tokens", None)  # that of the first moment, which is no count of what is still to come
-            return Sight(usage or None)
+            return Sight(read_usage(document.get("message")))
         case "message_delta":
-            return Sight(read_last_usage(document))
+            return Sight(read_last_usage(document), is_final=True)
         case "message_stop":
             return Sight(end=True)
         case "error":
@@ -153,11 +121,8 @@ OPERATIONS = {
         stream=Stream(
             (b"message_start", b"message_delta", b"message_stop", b'"error"'),
             look,
-            text=texts_of("text", "thinking", "partial_json"),
         ),
         keep=keep_message,
-        link_marker=b'"url"',
-        links=links_of_messages,
     ),
     "/v1/messages/count_tokens": Operation(
         "llm.count_tokens",
@@ -168,8 +133,6 @@ OPERATIONS = {
         break_message,
         query=frozenset({b"beta"}),
         free=True,
-        link_marker=b'"url"',
-        links=links_of_messages,
     ),
 }
 

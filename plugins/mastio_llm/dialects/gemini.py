@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 from urllib.parse import quote
 
@@ -25,7 +25,6 @@ from mastio_llm.dialects.operation import (
     member,
     parts_of,
     tally,
-    texts_of,
     tokens,
     verify_counts,
     verify_model,
@@ -66,14 +65,12 @@ def _find(params: Mapping[str, str], document: dict[str, Any], form: Form) -> As
     configs = [member(document, name) for name in CONFIGS]
     for config in configs:
         verify_counts(config, (*LIMIT, *ANSWERS))
-    looks_up = not all(_is_own(tool) for tool in parts_of(document.get("tools")))
     return Asked(
         model,
         form,
         _largest(configs, LIMIT),
         answers=_largest(configs, ANSWERS) or 1,
-        has_one_answer=not is_drawn({**configs[0], **configs[1]}) and not looks_up,
-        looks_up=looks_up,
+        has_one_answer=not is_drawn({**configs[0], **configs[1]}),
     )
 
 
@@ -83,11 +80,6 @@ def _largest(configs: Iterable[Mapping[str, Any]], names: tuple[str, str]) -> in
     return max((count for count in found if count is not None), default=None)
 
 
-def _is_own(tool: dict[str, Any]) -> bool:
-    """Whether the caller runs it itself."""
-    return tool.keys() <= {"functionDeclarations", "function_declarations"}
-
-
 def keep_content(document: dict[str, Any], limit: int, kind: str) -> dict[str, Any]:
     """In every spelling that is there, since it is not ours to say which one counts."""
     made = dict(document)
@@ -95,21 +87,6 @@ def keep_content(document: dict[str, Any], limit: int, kind: str) -> dict[str, A
         kept = {key: value for key, value in member(document, name).items() if key not in LIMIT}  # none, or 0
         made[name] = {**kept, LIMIT[0]: limit}
     return made
-
-
-def links_of_contents(document: dict[str, Any]) -> Iterator[object]:
-    for name in ("contents", "systemInstruction", "system_instruction"):
-        for content in parts_of(document.get(name)):
-            yield from _links_of_parts(content)
-
-
-def _links_of_parts(content: dict[str, Any]) -> Iterator[object]:
-    """In every spelling, since it is not ours to say which one counts. What a function gave may have parts too."""
-    for part in parts_of(content.get("parts")):
-        for file in (member(part, "fileData"), member(part, "file_data")):
-            yield from (file.get("fileUri"), file.get("file_uri"))
-        for given in (member(part, "functionResponse"), member(part, "function_response")):
-            yield from _links_of_parts(given)
 
 
 def read_usage(document: Any) -> Usage | None:
@@ -136,7 +113,8 @@ def look(data: bytes) -> Sight | None:
     candidates = document.get("candidates")
     items = candidates if isinstance(candidates, list) else []
     finished = any(isinstance(item, dict) and item.get("finishReason") for item in items)
-    return Sight(read_usage(document), end=finished or bool(member(document, "promptFeedback").get("blockReason")))
+    ended = finished or bool(member(document, "promptFeedback").get("blockReason"))
+    return Sight(read_usage(document), end=ended, is_final=ended)
 
 
 def break_content(form: Form, error: MastioError, request_id: str) -> bytes:
@@ -164,8 +142,6 @@ _GENERATE = Operation(
     break_content,
     in_body=False,
     keep=keep_content,
-    link_marker=b"ri",
-    links=links_of_contents,
 )
 _STREAM = Operation(
     "llm.chat",
@@ -176,11 +152,7 @@ _STREAM = Operation(
     break_content,
     in_body=False,
     keep=keep_content,
-    stream=Stream(
-        (b"usageMetadata", b"finishReason", b"blockReason", b'"error"'), look, closes=True, text=texts_of("text")
-    ),
-    link_marker=b"ri",
-    links=links_of_contents,
+    stream=Stream((b"usageMetadata", b"finishReason", b"blockReason", b'"error"'), look, closes=True),
 )
 
 OPERATIONS = {

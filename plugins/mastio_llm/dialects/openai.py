@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import orjson
 
 from mastio.errors import BadRequest, MastioError
 from mastio.problem import encode_openai
-from mastio.strictjson import JsonError, parse
+from mastio.strictjson import JsonError, parse, set_member
+from mastio_llm.dialects.events import data_of, split_events
 from mastio_llm.dialects.operation import (
     Asked,
+    AsksUsage,
     Form,
     Listing,
     Operation,
@@ -26,15 +29,12 @@ from mastio_llm.dialects.operation import (
     read_form,
     read_model,
     tally,
-    texts_of,
     tokens,
     verify_counts,
 )
 
 LIMITS = ("max_tokens", "max_completion_tokens")
 CHAT_COUNTS = (*LIMITS, "n")
-OWN_TOOLS = ("function", "custom")
-"""The types of tools that the caller runs itself."""
 
 
 def find_chat(params: Mapping[str, str], query: bytes, document: dict[str, Any]) -> Asked:
@@ -42,16 +42,25 @@ def find_chat(params: Mapping[str, str], query: bytes, document: dict[str, Any])
     if not isinstance(document.get("messages"), list):
         raise BadRequest("The member messages must be a list.", code="invalid_body")
     verify_counts(document, CHAT_COUNTS)
-    looks_up = _looks_up(document) or "web_search_options" in document
     limits = [document[name] for name in LIMITS if document.get(name) is not None]
     return Asked(
         model,
         form,
         max(limits, default=None),  # not everybody knows the newer one
         answers=1 if document.get("n") is None else document["n"],
-        has_one_answer=not is_drawn(document) and not looks_up,
-        looks_up=looks_up,
+        has_one_answer=not is_drawn(document),
+        usage=_asks_usage(document) if form == "events" else "always",
     )
+
+
+def _asks_usage(document: dict[str, Any]) -> AsksUsage:
+    """Options that are none go up as they are: they are the provider's to refuse."""
+    if "stream_options" not in document:
+        return "silent"
+    options = document["stream_options"]
+    if not isinstance(options, dict | None):
+        return "yes"
+    return "yes" if options and options.get("include_usage") is True else "no"
 
 
 def keep_chat(document: dict[str, Any], limit: int, kind: str) -> dict[str, Any]:
@@ -67,48 +76,17 @@ def keep_response(document: dict[str, Any], limit: int, kind: str) -> dict[str, 
 def find_responses(params: Mapping[str, str], query: bytes, document: dict[str, Any]) -> Asked:
     verify_counts(document, ("max_output_tokens", "max_tool_calls"))
     detached = bool(document.get("background"))
-    # a conversation has grown by the next time, and a prompt that is kept may have changed
-    depends = detached or bool(document.get("conversation") or document.get("prompt"))
     return Asked(
         read_model(document),
         read_form(document),
         document.get("max_output_tokens"),
-        has_one_answer=not is_drawn(document) and not depends and not _looks_up(document),
+        has_one_answer=not is_drawn(document) and not detached,
         detached=detached,
-        looks_up=_looks_up(document),
     )
-
-
-def _looks_up(document: dict[str, Any]) -> bool:
-    """Whether there is a tool that the provider runs."""
-    return any(tool.get("type") not in OWN_TOOLS for tool in parts_of(document.get("tools")))
 
 
 def find_plain(params: Mapping[str, str], query: bytes, document: dict[str, Any]) -> Asked:
     return Asked(read_model(document), writes=False, has_one_answer=True)
-
-
-def links_of_chat(document: dict[str, Any]) -> Iterator[object]:
-    for message in parts_of(document.get("messages")):
-        for part in parts_of(message.get("content")):
-            yield from _links_of_part(part)
-
-
-def _links_of_part(part: dict[str, Any]) -> Iterator[object]:
-    """Images and files, and what others who speak this API fetch: videos, sounds."""
-    for name, link in part.items():
-        if name.endswith("_url"):
-            yield link.get("url") if isinstance(link, dict) else link
-
-
-def links_of_response(document: dict[str, Any]) -> Iterator[object]:
-    for item in parts_of(document.get("input")):
-        for part in (item, *parts_of(item.get("content")), *parts_of(item.get("output"))):
-            yield from _links_of_part(part)
-    for part in parts_of(list(member(member(document, "prompt"), "variables").values())):
-        yield from _links_of_part(part)
-    for tool in parts_of(document.get("tools")):
-        yield tool.get("server_url")
 
 
 def read_usage(document: Any) -> Usage | None:
@@ -145,8 +123,46 @@ def look_at_chat(data: bytes) -> Sight | None:
     if isinstance(document, dict) and document.get("error"):
         return Sight(end=True, failed=True)
     usage = read_usage(document)
-    return Sight(usage) if usage else None
+    return Sight(usage, is_final=not document.get("choices") or _is_finished(document)) if usage else None
 
+
+def _is_finished(chunk: dict[str, Any]) -> bool:
+    return any(choice.get("finish_reason") for choice in parts_of(chunk.get("choices")))
+
+
+def ask_chat_usage(body: bytes, asked: AsksUsage) -> bytes:
+    """`stream_options.include_usage`, for a stream that would not say what it used."""
+    if asked == "silent":
+        return set_member(body, "stream_options", {"include_usage": True}, is_new=True)
+    if asked == "no":
+        options = {**(orjson.loads(body)["stream_options"] or {}), "include_usage": True}
+        return set_member(body, "stream_options", options, is_new=False)
+    return body
+
+
+def hide_chat_usage(data: bytes) -> bytes:
+    """Events without what `stream_options.include_usage` adds: a chunk more, and a null in all others."""
+    if b'"usage"' not in data:
+        return data
+    return b"".join(map(_without_usage, split_events(data)))
+
+
+def _without_usage(event: bytes) -> bytes:
+    if b'"usage"' not in event:
+        return event
+    shorter = _NO_USAGE.sub(b"", event)
+    if b'"usage"' not in shorter:
+        return shorter
+    chunk = _parse(b"\n".join(data_of(event)))
+    if not isinstance(chunk, dict) or not isinstance(chunk.get("usage"), dict):
+        return event
+    if not chunk.get("choices"):
+        return b""
+    del chunk["usage"]
+    return b"data: " + orjson.dumps(chunk) + b"\n\n"
+
+
+_NO_USAGE = re.compile(rb',\s*"usage"\s*:\s*null')
 
 _ENDINGS = {"response.completed": False, "response.incomplete": False, "response.failed": True, "error": True}
 """The types of the events that end a response, and whether it failed."""
@@ -158,7 +174,8 @@ def look_at_response(data: bytes) -> Sight | None:
     failed = _ENDINGS.get(kind) if isinstance(kind, str) else None
     if failed is None:
         return None
-    return Sight(read_response_usage(document.get("response")), end=True, failed=failed)
+    usage = read_response_usage(document.get("response"))
+    return Sight(usage, end=True, failed=failed, is_final=usage is not None)
 
 
 def _parse(data: bytes) -> Any:
@@ -194,11 +211,10 @@ OPERATIONS = {
         stream=Stream(
             (b"[DONE]", b'"usage"', b'"error"'),
             look_at_chat,
-            text=texts_of("content", "arguments", "refusal", "reasoning_content"),
         ),
         keep=keep_chat,
-        link_marker=b"_url",
-        links=links_of_chat,
+        ask_usage=ask_chat_usage,
+        hide_usage=hide_chat_usage,
     ),
     "/v1/responses": Operation(
         "llm.responses",
@@ -208,11 +224,9 @@ OPERATIONS = {
         read_response_usage,
         break_response,
         stream=Stream(
-            (*(name.encode() for name in _ENDINGS if "." in name), b'"error"'), look_at_response, text=texts_of("delta")
+            (*(name.encode() for name in _ENDINGS if "." in name), b'"error"'), look_at_response
         ),
         keep=keep_response,
-        link_marker=b"_url",
-        links=links_of_response,
     ),
     "/v1/embeddings": Operation(
         "llm.embeddings", "openai", find_plain, _at("/embeddings"), read_usage, break_chat

@@ -30,12 +30,18 @@ MAX_COUNT = 10_000_000
 """Beyond what any model writes or any call asks for: a number beyond it is a mistake, or worse."""
 
 
+AsksUsage = Literal["always", "yes", "no", "silent"]
+"""Whether a stream is to say what was used: it does so anyway, the caller asks for it, the caller says no, the caller
+does not say."""
+
+
 class Asked(NamedTuple):
     """What one request asks for. `model` as the caller spelt it.
 
     `limit`: the tokens that each of `answers` may have, None where the caller does not say; `writes` is False where
     nothing is written at all. `has_one_answer`: asking again is meant to give the same. `detached`: the provider goes
-    on writing when nobody listens any more. `looks_up`: it runs tools of its own, and reads what they find.
+    on writing when nobody listens any more. `looks_up`: it acts on the caller's behalf (`mastio_llm.acts`), and
+    reads what it finds.
     """
 
     model: str
@@ -46,17 +52,20 @@ class Asked(NamedTuple):
     has_one_answer: bool = False
     detached: bool = False
     looks_up: bool = False
+    usage: AsksUsage = "always"
 
 
 class Sight(NamedTuple):
     """What one event of a stream told. `end`: nothing that belongs to the answer comes after it.
 
-    `failed`: it says that the provider cannot go on.
+    `failed`: it says that the provider cannot go on. `is_final`: its count is that of the whole answer, and no count
+    of what has been written so far.
     """
 
     usage: Usage | None = None
     end: bool = False
     failed: bool = False
+    is_final: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +73,11 @@ class Stream:
     """How a stream is read. `look` judges the data of one event; only events with one of `markers` in them are judged.
 
     `closes`: the answer ends with the body, after an event that was an `end`; else it ends with that event.
-    `text` finds what is being written, for counting it where the provider does not.
     """
 
     markers: tuple[bytes, ...]
     look: Callable[[bytes], Sight | None]
     closes: bool = False
-    text: re.Pattern[bytes] = re.compile(rb"(?!)")
 
 
 def never(data: bytes) -> Sight | None:
@@ -86,8 +93,8 @@ class Operation:
     where a provider of the same dialect takes it, after its base URL. `in_body`: the body names the model. `query`:
     the parameters of the caller's query that go along. `usage` reads a whole reply; `free`: nothing is used that
     anybody counts. `encode_break` writes the end of a stream that cannot go on. `keep` limits the tokens of each answer
-    in the body of a caller who did not, for a kind of provider. `links` finds the addresses that the provider is to
-    fetch; there is none in a body without `link_marker`.
+    in the body of a caller who did not, for a kind of provider. `ask_usage` makes a body ask for what the answer used,
+    and `hide_usage` takes that out of the events of a caller who did not ask.
     """
 
     kind: str
@@ -101,8 +108,8 @@ class Operation:
     stream: Stream = field(default_factory=lambda: Stream((), never))
     keep: Callable[[dict[str, Any], int, str], dict[str, Any]] = lambda document, limit, kind: document
     free: bool = False
-    link_marker: bytes = b""
-    links: Callable[[dict[str, Any]], Iterator[object]] | None = None
+    ask_usage: Callable[[bytes, AsksUsage], bytes] = lambda body, asked: body
+    hide_usage: Callable[[bytes], bytes] = lambda data: data
 
 
 class Unwrapper(Protocol):
@@ -207,11 +214,6 @@ def verify_counts(document: Mapping[str, Any], names: Iterable[str]) -> None:
         count = document.get(name)
         if count is not None and (type(count) is not int or not 0 <= count <= MAX_COUNT):
             raise BadRequest(f"The member {name} must be a whole number up to {MAX_COUNT}.", code="invalid_body")
-
-
-def texts_of(*names: str) -> re.Pattern[bytes]:
-    """Finds the strings that are members of one of these names."""
-    return re.compile(rb'"(?:%b)":\s*"((?:[^"\\]|\\.)*)"' % b"|".join(name.encode() for name in names))
 
 
 def is_drawn(sampling: Mapping[str, Any]) -> bool:

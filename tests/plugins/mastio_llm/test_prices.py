@@ -95,11 +95,17 @@ def test_a_model_without_a_price_has_a_bound_of_tokens_alone() -> None:
     assert (bound.tokens, bound.nano_usd) == (100 + 32_768, None)
 
 
-def test_what_the_provider_does_not_say_is_estimated_and_marked() -> None:
-    said = {"input_tokens": 7, "output_tokens": 3}
-    assert complete(said, 999, 999) == said
-    assert complete({"input_tokens": 7}, 999, 9) == {"input_tokens": 7, "output_tokens": 3, "estimated": 1}
-    assert complete(None, 8, 0) == {"input_tokens": 2, "output_tokens": 0, "estimated": 1}
+def test_what_the_provider_does_not_say_is_what_was_set_aside_and_marked() -> None:
+    said, body, asked = {"input_tokens": 7, "output_tokens": 3}, b"x" * 100, Asked("m", limit=50, answers=2)
+    assert complete(said, body, asked, None, None) == said
+    assert complete({"input_tokens": 7}, body, asked, None, None) == {
+        "input_tokens": 7, "output_tokens": 100, "estimated": 1
+    }  # fmt: skip
+    assert complete(None, body, asked, None, 9) == {"input_tokens": 100, "output_tokens": 18, "estimated": 1}
+    assert complete(None, body, Asked("m", writes=False), None, None)["output_tokens"] == 0
+    bound = bound_call(body, asked, price("gpt-4o-mini"))
+    settled = complete(None, body, asked, price("gpt-4o-mini"), None)
+    assert settled["input_tokens"] + settled["output_tokens"] == bound.tokens
 
 
 @pytest.mark.parametrize(

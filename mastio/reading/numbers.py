@@ -1,0 +1,38 @@
+"""Numbers as their readers see them: the digits of a JSON number, whatever its notation. Pure."""
+
+from __future__ import annotations
+
+LONG_NUMBER = 1_000_000
+"""Shorter numbers are counts and sizes, and nobody's."""
+
+MANY_DIGITS = 12
+"""So many digits are somebody's number, wherever the point stands in them."""
+
+_MOST_ZEROS = 400
+"""No finite number has more before or behind its digits."""
+
+
+def is_long(value: float) -> bool:
+    """Whether a whole or floating-point number may be somebody's."""
+    return not -LONG_NUMBER < value < LONG_NUMBER or (type(value) is float and len(repr(value)) > MANY_DIGITS)
+
+
+def read_digits(source: str) -> str:
+    """A JSON number without exponent and without zeros behind the point. Of many digits the point is left out: cards
+    and accounts are searched by their digits. `source` itself where it is no number."""
+    mantissa, _, exponent = source.lower().partition("e")
+    whole, _, fraction = mantissa.removeprefix("-").partition(".")
+    shift = exponent.removeprefix("+").removeprefix("-")
+    digits = whole + fraction
+    if not digits.isdecimal() or not digits.isascii() or (exponent and not (shift.isdecimal() and shift.isascii())):
+        return source
+    by = min(int(shift[-4:] or "0") if len(shift.lstrip("0")) <= 4 else _MOST_ZEROS, _MOST_ZEROS)
+    point = len(whole) + (-by if exponent.startswith("-") else by)
+    whole, fraction = (digits[:point], digits[point:]) if point > 0 else ("0", "0" * -point + digits)
+    whole = (whole + "0" * max(point - len(digits), 0)).lstrip("0") or "0"
+    fraction = fraction.rstrip("0")
+    sign = "-" if mantissa.startswith("-") else ""
+    if not fraction:
+        return sign + whole
+    joined = (whole + fraction).lstrip("0")
+    return joined if len(joined) >= MANY_DIGITS else f"{sign}{whole}.{fraction}"

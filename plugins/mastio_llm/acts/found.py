@@ -1,0 +1,173 @@
+"""The collection of what a provider would do, and the walk that finds addresses and files in a document. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from mastio.cedar.schema import find_needs
+from mastio.errors import BadRequest
+from mastio_llm.links import INLINE, read_link
+
+MOST_NAMES = 256
+"""Different names of one kind in one call. A decision is made about each of them, and each is in the entry."""
+
+UNKNOWN = "unknown"
+"""Stands for a type or name that is none: not a string, or not a plain one."""
+
+NONE: frozenset[str] = frozenset()
+
+_PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:/@+-]{0,127}")
+_SHAPED = re.compile(r"\s*[A-Za-z][A-Za-z0-9+.-]{1,30}://")
+"""An address, whatever the member is called."""
+
+_LINK = re.compile(r"(?i:ur[li])|.*(?:_ur[li]|Ur[li]|UR[LI])")
+"""Members that hold an address, whatever it looks like."""
+
+_ACTING = re.compile(
+    r"search|tool|plugin|source|connector|mcp|web|retriev|brows|fetch|ur[li]|file|store|container|agent|skill",
+    re.IGNORECASE,
+)
+"""In the name of a member that no API defines: what it would make a provider do."""
+
+
+class Acts(NamedTuple):
+    """By type or name; `urls` and `mcp_hosts` are hosts. `stored` are kinds of objects that the provider keeps."""
+
+    hosted: frozenset[str] = NONE
+    mcp_hosts: frozenset[str] = NONE
+    urls: frozenset[str] = NONE
+    files: frozenset[str] = NONE
+    stored: frozenset[str] = NONE
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """The facts that a policy has to look at to permit the call."""
+        if self is NO_ACTS:
+            return NONE
+        return find_needs({FACTS[name]: values for name, values in self._asdict().items()})
+
+    @property
+    def reads_beyond(self) -> bool:
+        """Whether the model reads what is not in the body."""
+        return self is not NO_ACTS
+
+    @property
+    def may_change(self) -> bool:
+        """Whether asking again may give another answer: what is kept or found elsewhere may be another by then."""
+        return bool(self.hosted or self.stored)
+
+    def describe(self) -> dict[str, list[str]]:
+        """For the audit entry."""
+        return {name: sorted(values) for name, values in self._asdict().items() if values}
+
+
+NO_ACTS = Acts()
+FACTS: Mapping[str, str] = {
+    "hosted": "tools.hosted", "mcp_hosts": "tools.mcp_hosts", "urls": "urls", "files": "files", "stored": "stored",
+}  # fmt: skip
+"""The paths of the facts (`mastio.cedar.schema.FACTS`)."""
+
+
+class Found:
+    """What has been found so far."""
+
+    __slots__ = ("files", "hosted", "mcp_hosts", "stored", "urls")
+
+    def __init__(self) -> None:
+        self.hosted = set[str]()
+        self.mcp_hosts = set[str]()
+        self.urls = set[str]()
+        self.files = set[str]()
+        self.stored = set[str]()
+
+    def freeze(self) -> Acts:
+        sets = (self.hosted, self.mcp_hosts, self.urls, self.files, self.stored)
+        if not any(sets):
+            return NO_ACTS
+        if max(map(len, sets)) > MOST_NAMES:
+            raise BadRequest(
+                f"The call names more than {MOST_NAMES} different tools, addresses or files of the provider's side.",
+                code="too_many_parts",
+            )
+        return Acts(*map(frozenset, sets))
+
+    def add_unknown_members(self, document: Mapping[str, Any], known: frozenset[str]) -> None:
+        """Members that the API does not define, and whose names say that the provider would act."""
+        for name in document.keys() - known:
+            if document[name] not in (None, False) and _ACTING.search(name):
+                self.hosted.add(plain(name))
+
+
+def plain(name: object) -> str:
+    """A name as it may stand in a policy and in an entry."""
+    return name if isinstance(name, str) and _PLAIN.fullmatch(name) else UNKNOWN
+
+
+def items_of(value: object) -> Iterator[object]:
+    """The items of a list, or the one thing that stands in the place of a list; nothing for null."""
+    if isinstance(value, list):
+        yield from value
+    elif value is not None:
+        yield value
+
+
+@dataclass(frozen=True, slots=True)
+class Grammar:
+    """What the members of one API mean. Only names that it defines are in here; all others may hold an address.
+
+    `opaque`: members whose value the provider does not act upon. `texts`: members whose strings are words. `past`:
+    types of objects that tell what has happened. `files`: members that name files. `tools`: members that offer tools.
+    """
+
+    opaque: frozenset[str]
+    texts: frozenset[str]
+    past: frozenset[str]
+    files: frozenset[str]
+    tools: frozenset[str] = NONE
+
+
+Offer = Callable[[object, Found], None]
+
+
+def walk(grammar: Grammar, value: Any, found: Found, links: set[str], offer: Offer, name: str = "") -> None:
+    """Put the hosts of addresses into `links`, files into `found`; tools that are offered go to `offer`. Linear."""
+    left: list[tuple[str, Any]] = [(name, value)]
+    while left:
+        name, value = left.pop()
+        kind = type(value)
+        if kind is dict:
+            said = value.get("type")
+            if type(said) is str and said in grammar.past:
+                continue
+            for member, below in value.items():
+                below_kind = type(below)
+                if below_kind is str:
+                    if member not in grammar.texts and member not in grammar.opaque:
+                        _see(grammar, member, below, found, links)
+                elif (below_kind is not dict and below_kind is not list) or member in grammar.opaque:
+                    continue
+                elif member in grammar.tools:
+                    offer(below, found)
+                else:
+                    left.append((member, below))
+        elif kind is list:
+            left += [(name, item) for item in value if type(item) in _HOLDERS]
+        elif kind is str and name not in grammar.texts and name not in grammar.opaque:
+            _see(grammar, name, value, found, links)
+
+
+_HOLDERS = frozenset((str, dict, list))
+
+
+def _see(grammar: Grammar, name: str, text: str, found: Found, links: set[str]) -> None:
+    if name in grammar.files:
+        found.files.add(plain(text))
+    elif (_LINK.fullmatch(name) and not text.startswith(INLINE)) or _SHAPED.match(text):
+        file, host = read_link(text)
+        if file is not None:
+            found.files.add(plain(file))
+        else:
+            links.add(host)
