@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import islice, zip_longest
 from typing import Any, Literal, NamedTuple, Self
 
 import orjson
@@ -22,6 +22,7 @@ import orjson
 from mastio.errors import Blocked
 from mastio.inspection import UNINSPECTED, Carrier, Finding, Passage
 from mastio.reading.blobs import LEAST, Blob, read_blob
+from mastio.reading.naming import ROWS, VALUES, Heads, find_heads, find_name, is_pair, read_heads
 from mastio.reading.numbers import LONG_NUMBER, is_long, read_digits
 from mastio.strictjson import Allowance, JsonError, TooManyValues, mask_escapes, parse
 
@@ -265,16 +266,23 @@ class Document:
         if is_api and carrier != "tool":
             carrier = _find_carrier(value, carrier, place)
         media_type = ""
+        heads = () if is_api else find_heads(value)
         if is_api:
             media_type = next((value[n] for n in MEDIA_TYPES if n in value and type(value[n]) is str), "")
         for name, item in value.items():
             self._count += 1
             whose = MEMBERS.get(name, carrier) if is_api and carrier != "tool" else carrier
+            called = name
             if name in self._names or not name:
-                self._see(name, item, whose, "", media_type, is_api)
+                called = ""
             else:
                 self._keep("name", name, carrier)
-                self._see(name, item, whose, name, media_type, is_api)
+            if not is_api and name in VALUES:
+                called = find_name(value) or called
+            if heads and name in ROWS and type(item) is list:
+                self._walk_rows(item, heads, whose)
+            else:
+                self._see(name, item, whose, called, media_type, is_api)
 
     def _walk_list(self, value: list[Any], carrier: Carrier, own: str, place: str, is_api: bool) -> None:
         if len(value) > FEW_NUMBERS or (is_api and place in TOKENS):
@@ -282,11 +290,29 @@ class Document:
             if kinds and kinds <= NUMBERS:
                 self._skip_numbers(value, carrier, own, "tokens" if is_api and place in TOKENS else "numbers")
                 return
+        if not is_api and value:
+            heads = read_heads(value[0]) if len(value) > 1 else ()
+            if heads:
+                self._walk_rows(value[:1], (), carrier)
+                self._walk_rows(value[1:], heads, carrier)
+                return
+            if is_pair(value):
+                self._walk_rows([value], ("", value[0]), carrier)
+                return
         for item in value:
             if type(item) is dict or type(item) is list:
                 self._walk(item, carrier, own, place, is_api=is_api)
             else:
                 self._see("", item, carrier, own, "", is_api)
+
+    def _walk_rows(self, rows: list[Any], heads: Heads, carrier: Carrier) -> None:
+        """Rows of a table whose columns have names. Each cell is called as its column."""
+        for row in rows:
+            if type(row) is not list:
+                self._see("", row, carrier, "", "", False)
+                continue
+            for item, called in zip_longest(row, heads[: len(row)], fillvalue=""):
+                self._see("", item, carrier, called, "", False)
 
     def _skip_numbers(self, value: list[Any], carrier: Carrier, own: str, kind: str) -> None:
         """Of many numbers the large ones are read, and all are said to be uninspected."""
