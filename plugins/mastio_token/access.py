@@ -98,11 +98,12 @@ class AccessClaims:
 
 
 def encode_access_token(
-    issuer: Issuer, agent: Agent, confirmation: Mapping[str, str], jti: str, now: int, seconds: int
+    issuer: Issuer, agent: Agent, confirmation: Mapping[str, str], jti: str, now: float, seconds: int
 ) -> str:
     """A signed access token for `agent` as enrolled now, bound by `confirmation` (RFC 7800 `cnf`).
 
-    Raises `LookupError` without a key in force.
+    `now` in Unix seconds with their fraction: in the second of an immediate rotation, the rounded time would choose the
+    key that was just retired. Raises `LookupError` without a key in force.
     """
     key = current(issuer.keys, now)
     header = {"typ": "at+jwt", "alg": "ES256", "kid": key.kid}
@@ -111,8 +112,8 @@ def encode_access_token(
         "aud": issuer.url,
         "sub": agent.name,
         "client_id": agent.name,
-        "iat": now,
-        "exp": now + seconds,
+        "iat": int(now),
+        "exp": int(now) + seconds,
         "jti": jti,
         "cnf": confirmation,
         "enrolled_at": agent.created_at,

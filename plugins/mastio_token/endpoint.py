@@ -80,7 +80,7 @@ class Endpoint:
         if agent is None:
             raise AuthenticationError("The agent is not enrolled here.", code="agent_unknown")
         token_type, confirmation = _confirmation(recorded.credentials)
-        now = int(self._services.now())
+        now = self._services.now()
         await self._use_assertion(recorded, agent, now)
         try:
             token = encode_access_token(

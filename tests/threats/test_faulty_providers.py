@@ -78,8 +78,8 @@ def test_each_fault(scene: Scene, pool: ThreadPoolExecutor, name: str, stream: b
     def check(kind: str) -> None:
         provider, right, started = scene.faulty[kind], Right(kind, stream), time.monotonic()
         provider.fault, provider.reads = fault.act, fault.reads
-        reply = watch(scene, pool, kind, stream)
-        assert time.monotonic() - started < 6
+        reply = watch(scene, pool, kind, stream, f"patient-{kind}" if fault.by_size else "")
+        assert time.monotonic() - started < (30 if fault.by_size else 6)
         scene.verify(reply, fault.expected(stream), right)
         verify_nothing_is_left(scene, provider)
         scene.twin(kind, stream)
@@ -305,7 +305,7 @@ def test_events_without_end_last_as_long_as_the_caller(scene: Scene, kind: str) 
     provider.fault = act
     provider.left.clear()
     memory = rss(scene.appliance)
-    path, body = asked(kind, stream=True)
+    path, body = asked(kind, stream=True, name=f"patient-{kind}")
     with scene.client.stream("POST", path, json=body) as reply:
         pieces = reply.iter_raw(65536)
         assert next(pieces).startswith(Right(kind, stream=True).first)

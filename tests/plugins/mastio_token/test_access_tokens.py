@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import orjson
@@ -12,7 +13,15 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from mastio.jose import encode_base64url, encode_public_jwk, sign_es256
 from mastio.store.base import SigningKey
-from mastio_token.access import ASSERTION_AGE, Issuer, TokenError, TokenKey, verify_access_token, verify_assertion
+from mastio_token.access import (
+    ASSERTION_AGE,
+    Issuer,
+    TokenError,
+    TokenKey,
+    encode_access_token,
+    verify_access_token,
+    verify_assertion,
+)
 from support.weak_keys import WEAK, forge
 
 NOW = 1000.0
@@ -126,3 +135,13 @@ def test_an_assertion_by_a_stored_key_under_which_everybody_can_sign(name: str) 
 def test_another_key(make: Callable[[ec.EllipticCurvePrivateKey], object]) -> None:
     with pytest.raises(TokenError):
         make(ec.generate_private_key(ec.SECP256R1()))
+
+
+def test_a_token_minted_in_the_second_of_an_immediate_rotation_has_the_new_key() -> None:
+    rotated = NOW + 0.5
+    old = TokenKey.derive(SigningKey("old", "token", b"o" * 32, 0.0, 0.0, rotated))
+    new = TokenKey.derive(SigningKey("new", "token", b"n" * 32, rotated, rotated))
+    issuer = Issuer(URL, (old, new))
+    agent: Any = SimpleNamespace(name="alice", created_at=1.0)
+    token = encode_access_token(issuer, agent, {"jkt": "key"}, "jti", rotated + 0.1, 600).encode()
+    assert verify_access_token(token, issuer, rotated + 0.1).subject == "alice"

@@ -21,6 +21,9 @@ from support.threats.judge import BODY, CHAT, Answer, verify_error
 
 KINDS = ("openai", "anthropic", "gemini")
 TIMEOUTS = {"connect": 1, "first": 0.7, "read": 1.2, "total": 2.2}
+PATIENT = {"connect": 10, "first": 20, "read": 20, "total": 40}
+"""For faults that a bound of bytes ends, or the caller: on a busy machine the time would end them first."""
+
 FLOODED = 64 * MIB
 HELLO = {"messages": [{"role": "user", "content": "hello"}], "max_tokens": 9}
 CONTENTS = {"contents": [{"parts": [{"text": "hello"}]}]}
@@ -145,10 +148,12 @@ def watch(scene: Scene, pool: ThreadPoolExecutor, kind: str, stream: bool, name:
 def open_scene(appliance: Appliance, agent: Identity, stub: Stub, faulty: dict[str, Faulty]) -> Iterator[Scene]:
     with appliance.admin() as admin:
         for name, provider in faulty.items():
-            body = describe(f"faulty-{name}", provider.kind, provider.port)
-            assert admin.post("/v1/admin/providers", json=body).status_code == 201
+            for prefix, timeouts in (("faulty", TIMEOUTS), ("patient", PATIENT)):
+                body = describe(f"{prefix}-{name}", provider.kind, provider.port, **timeouts)
+                assert admin.post("/v1/admin/providers", json=body).status_code == 201
         with appliance.by_certificate(agent) as client, appliance.by_certificate(agent) as other:
             yield Scene(appliance, client, other, stub, faulty)
         for name, provider in faulty.items():
-            assert admin.delete(f"/v1/admin/providers/faulty-{name}").status_code == 204
+            for prefix in ("faulty", "patient"):
+                assert admin.delete(f"/v1/admin/providers/{prefix}-{name}").status_code == 204
             provider.close()
