@@ -1,6 +1,7 @@
 """What policies may look at of a call: worked out when one does, once for all the ways that may carry it out.
 
-The names are those of `mastio.cedar.schema.FACTS`, and `tools.calls`: the names and arguments of calls that are seen.
+The names are those of `mastio.cedar.schema.FACTS`, and `tools.calls`: the names and arguments of calls that are seen;
+and `memo`: a dict for what others work out of a call, kept as long as the call.
 """
 
 from __future__ import annotations
@@ -17,13 +18,14 @@ from mastio_llm.telling import TELL, Told
 class CallFacts:
     """Those of one call, whoever carries it out."""
 
-    __slots__ = ("_document", "_operation", "_told", "asked", "size")
+    __slots__ = ("_document", "_operation", "_told", "asked", "memo", "size")
 
     def __init__(self, operation: Operation, asked: Asked, document: Mapping[str, Any], size: int) -> None:
         self._operation = operation
         self._document = document
         self._told: Told | None = None
         self.asked = asked
+        self.memo: dict[str, Any] = {}
         self.size = size
 
     def tell(self) -> None:
@@ -83,4 +85,5 @@ OF_CALL: Mapping[str, Callable[[CallFacts], Any]] = {
     "request.max_tokens": lambda call: call.asked.limit,
     "tools.names": lambda call: call.told.tools,
     "tools.calls": lambda call: call.told.calls,
+    "memo": lambda call: call.memo,
 }

@@ -21,7 +21,7 @@ import orjson
 from mastio.cedar.schema import CONTENT
 from mastio.exchange import Allow, Decision, Deny, NeedsApproval, Principal
 from mastio.inspection import Finding
-from mastio_policy.facts import Reading, Subject, readings_of, write_context
+from mastio_policy.facts import LONG, Reading, Subject, readings_of, write_context
 from mastio_policy.rules import Policy, PolicySet, Question, Verdict, add_resource, relax, scope_of_actions
 
 Shares = tuple[object, ...]
@@ -45,7 +45,7 @@ class Stage(NamedTuple):
 class Slice:
     """The policies that can concern some actions. `shadow`: with those that are observed, where there are such."""
 
-    __slots__ = ("_content", "_content_readings", "_plain_readings", "first", "shadow", "whole")
+    __slots__ = ("_content", "_content_readings", "_plain_readings", "first", "long", "shadow", "whole")
 
     def __init__(self, enforced: Sequence[Policy], observed: Sequence[Policy]) -> None:
         together = [*enforced, *observed]
@@ -57,6 +57,8 @@ class Slice:
         self._plain_readings = tuple(one for one in readings if not one.path.startswith(f"{CONTENT}."))
         self._content_readings = tuple(one for one in readings if one.path.startswith(f"{CONTENT}."))
         self._content: dict[tuple[Finding, ...], Shares] = {}
+        self.long = tuple(one.path for one in self._plain_readings if one.path in LONG)
+        """What it looks at that may take long to find."""
 
     @property
     def is_final(self) -> bool:
