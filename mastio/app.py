@@ -16,6 +16,7 @@ from typing import Any
 from cryptography import x509
 from sqlalchemy import make_url
 
+from mastio.admission import Admission, Shares
 from mastio.approvals import StoredApprovals
 from mastio.control.application import build as build_control
 from mastio.control.context import Verifiers
@@ -35,6 +36,7 @@ from mastio.pki.following import FollowedAuthority
 from mastio.plan import read_plan, secret_folders
 from mastio.plugins import open_plugins, refuse
 from mastio.problem import render
+from mastio.refusals import Refusals
 from mastio.resolver import Resolver
 from mastio.routes import RouteTable
 from mastio.services import Services, Worker
@@ -184,8 +186,10 @@ async def open_app(data: Path, slot: int, config: Path | None = None) -> AsyncIt
                 verifiers.add(hook.verify, hook.in_force)
             core = _core_hooks(administration, operating, Whoami(directory), settings)
             pipeline = Pipeline(
-                plan.routes, [("core", core), *opened], services, telemetry, settings.server.max_in_flight
-            )
+                plan.routes, [("core", core), *opened], services, telemetry, settings.server.max_in_flight,
+                admission=Admission(_shares(settings)),
+                refusals=Refusals(settings.server.refusal_burst, settings.server.refusals_per_second),
+            )  # fmt: skip
             opened_pipeline.set()
             operating.checks += [_check_directory(directory), following.ready, _check_edge(data)]
             operating.checks += [hook.ready for _, hook in opened if hook.ready]
@@ -194,6 +198,7 @@ async def open_app(data: Path, slot: int, config: Path | None = None) -> AsyncIt
                 yield App(RouteTable(plan.routes), pipeline, keys.key("edge").hex().encode("ascii"))
             finally:
                 lagging.cancel()
+                await pipeline.close()
     finally:
         await pools.close()
         await following.close()
@@ -231,6 +236,17 @@ def _core_hooks(administration: Any, operating: Operating, whoami: Whoami, setti
     return Hooks(
         read={**dict.fromkeys(kinds, read_control), **operating.reads(), SELF: read_self},
         dispatch={**dict.fromkeys(kinds, door.dispatch), **operating.dispatches(), SELF: whoami.dispatch},
+    )
+
+
+def _shares(settings: Settings) -> Shares:
+    server = settings.server
+    return Shares(
+        server.max_in_flight,
+        server.admin_in_flight,
+        server.open_in_flight,
+        server.agent_share,
+        server.caller_body_megabytes * 1024 * 1024,
     )
 
 

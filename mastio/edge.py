@@ -12,13 +12,14 @@ import ipaddress
 import os
 import pwd
 import re
+import resource
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from string import Template
 from urllib.parse import urlsplit
 
 from mastio.errors import BadRequest, MastioError
-from mastio.exchange import Route
+from mastio.exchange import OPEN, Route
 from mastio.problem import encode_anthropic, encode_gemini, encode_oauth, encode_openai, encode_problem
 from mastio.routes import path_pattern
 from mastio.settings import Settings
@@ -112,7 +113,7 @@ def render(settings: Settings, routes: Sequence[Route], data: Path, secret: byte
     edge = data / "edge"
     (edge / "snippets").mkdir(parents=True, exist_ok=True)
     values = _values(settings, data, secret, nginx_version)
-    for name in ("nginx.conf", "mastio.conf", "snippets/identity.conf", "snippets/proxy.conf"):
+    for name in ("nginx.conf", "mastio.conf", "snippets/identity.conf", "snippets/proxy.conf", "snippets/open.conf"):
         text = _EdgeTemplate((TEMPLATES / name).read_text("utf-8")).substitute(values)
         _write(edge / name, text, 0o600 if name == "snippets/identity.conf" else 0o644)
     _write(edge / "locations.conf", render_locations(routes), 0o644)
@@ -122,10 +123,14 @@ def render(settings: Settings, routes: Sequence[Route], data: Path, secret: byte
 def _values(settings: Settings, data: Path, secret: bytes, nginx_version: str) -> dict[str, str]:
     edge = settings.edge
     modern = _version(nginx_version) >= (1, 25, 1)
+    files = resource.getrlimit(resource.RLIMIT_NOFILE)[1]  # the supervisor raises nginx's to this
+    connections = edge.connections if files == resource.RLIM_INFINITY else min(edge.connections, files // 2)
     return {
         **{name: str(value) for name, value in edge.model_dump().items()},
         "run": str(data / "run"),
         "logs": str(data / "logs"),
+        "worker_connections": str(connections),
+        "strangers": str(connections // 2),
         "servers": "\n".join(f"    server {address} max_fails=0;" for address in app_addresses(settings, data)),
         "secret": secret.decode("ascii"),
         "authority": re.escape(urlsplit(settings.server.public_url).netloc),
@@ -147,13 +152,22 @@ def render_locations(routes: Sequence[Route]) -> str:
     return "\n".join(_render_location(path, rows) for path, rows in by_path.items())
 
 
+def is_open(route: Route) -> bool:
+    """Whether the body is read before anybody is known: the edge has all of it before the app sees any of it."""
+    return route.requires == OPEN or route.credential_in_body
+
+
 def _render_location(path: str, rows: list[Route]) -> str:
     pattern = path_pattern(path).replace("(?<", "(?<path_")  # nginx makes variables of them, and has some of its own
     head = f'location ~ "{pattern}"' if "{" in path else f"location = {path}"
     lines = ["    include snippets/proxy.conf;"]
     if any(route.streams for route in rows):
         lines.append("    proxy_buffering off;")
-    if (most := max(route.limit for route in rows)) > LARGE:
+    most = max(route.limit for route in rows)
+    if any(is_open(route) for route in rows):
+        lines.append("    include snippets/open.conf;")
+        lines.append(f"    client_max_body_size {max(most, 1)};")  # 0 would be any
+    elif most > LARGE:
         lines.append(f"    client_max_body_size {most};")
     if any(route.kind == "egress.http" for route in rows):
         lines.append("    proxy_buffer_size 32k;")  # a head that others made, and ours, in one piece

@@ -3,7 +3,7 @@
 An error is born where the reason is known and becomes HTTP in `mastio.problem`, nowhere else.
 
     MastioError                  code, status, message for the caller, headers; the cause stays in the log
-    ├── BadRequest           400 the request itself is wrong: repair it        (404 405 408 409 413 415 422 by code)
+    ├── BadRequest           400 the request itself is wrong: repair it        (404 405 408 409 410 413 415 422 by code)
     ├── AuthenticationError  401 who you are is not proven: repair the credential
     ├── Denied               403 known but not allowed; 429 when a limit is spent: ask an admin, or wait
     ├── Blocked              422 the content was refused: change the content
@@ -42,6 +42,7 @@ CODES: dict[str, Code] = {
     "invalid_json": Code(400, "Send one JSON value in UTF-8 without duplicate members, within the depth limit."),
     "invalid_path": Code(400, "Use the plain path, without encoded dots, slashes or control characters."),
     "not_found": Code(404, "Check the path and the identifier."),
+    "archived": Code(410, "Read it from the archive with mastio audit, or begin where the Link header says."),
     "method_not_allowed": Code(405, "Use one of the methods in the Allow header."),
     "request_timeout": Code(408, "Send the request without long pauses."),
     "conflict": Code(409, "Choose another name, or change what exists."),

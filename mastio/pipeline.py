@@ -23,6 +23,7 @@ from time import perf_counter
 from typing import Any, TypeVar
 
 from mastio import aside
+from mastio.admission import Admission, Shares, Ticket
 from mastio.answer import Answer
 from mastio.errors import (
     AuditError,
@@ -65,6 +66,8 @@ from mastio.hooks import Hooks
 from mastio.identity import bind
 from mastio.inspection import Block, Finding, Layout, Passage, Redact, Texts, Watch, merge
 from mastio.problem import render
+from mastio.refusal_log import RefusalLog
+from mastio.refusals import Refusals
 from mastio.restriction import find_excess
 from mastio.services import Services, Wanted
 from mastio.streams import OpenStreams, bind_again
@@ -72,6 +75,8 @@ from mastio.strictjson import JsonError, parse
 from mastio.telemetry import Telemetry
 from mastio.watching import Watching, describe
 from mastio.wire import (
+    BODY_SECONDS,
+    STRANGER_BODY_SECONDS,
     ArrivingBody,
     ClientGone,
     Interruption,
@@ -89,6 +94,11 @@ Claim = TypeVar("Claim")
 MOST_GATHERED = 10 * 1024 * 1024
 """Bytes of a body that goes on as it arrives which are read all the same, where a human has to approve it."""
 
+MOST_PATH = 512
+"""Characters of a path that an entry has in full."""
+
+MOST_METHOD = 32
+
 ACTIVE = "See plugins.active in the settings."
 
 
@@ -102,11 +112,14 @@ class Pipeline:
         services: Services,
         telemetry: Telemetry,
         max_in_flight: int,
+        *,
+        admission: Admission | None = None,
+        refusals: Refusals | None = None,
     ) -> None:
         self._services = services
         self._telemetry = telemetry
-        self._max_in_flight = max_in_flight
-        self._in_flight = 0
+        self._admission = admission or Admission(Shares(agents=max_in_flight))
+        self._refusals = RefusalLog(refusals or Refusals(), self.record, services.monotonic)
         hooks = [hook for _, hook in plugins]
         self._authenticators = tuple(h.authenticate for h in hooks if h.authenticate)
         self._body_authenticators = tuple(h.authenticate_body for h in hooks if h.authenticate_body)
@@ -138,21 +151,21 @@ class Pipeline:
     async def run(self, head: RequestHead, receive: Receive, send: Send) -> None:
         """One exchange, from its head to the last byte of its reply. Raises nothing but cancellation."""
         timings = Timings(perf_counter())
-        self._in_flight += 1
+        progress = Progress(head, timings.started)
         try:
-            await self._exchange(Received(head), timings, receive, send)
+            await self._exchange(Received(head), progress, timings, receive, send)
         finally:
-            self._in_flight -= 1
+            if progress.ticket is not None:
+                progress.ticket.end()
 
     async def refuse(self, head: RequestHead, error: MastioError, send: Send) -> None:
         """An exchange that ends before it begins: refused, and recorded, like any other."""
         await self._refuse(Progress(head, perf_counter()), error, send)
 
-    async def _exchange(self, received: Received, timings: Timings, receive: Receive, send: Send) -> None:
-        progress = Progress(received.head, timings.started)
+    async def _exchange(
+        self, received: Received, progress: Progress, timings: Timings, receive: Receive, send: Send
+    ) -> None:
         try:
-            if self._in_flight > self._max_in_flight:
-                raise Unavailable("The appliance is at its limit of exchanges.")
             authenticated, body = await self._authenticate(received, receive, progress)
             timings.auth = perf_counter() - timings.started
             read = await self._parse(authenticated, body, receive, progress)
@@ -176,7 +189,8 @@ class Pipeline:
     async def _authenticate(
         self, received: Received, receive: Receive, progress: Progress
     ) -> tuple[Authenticated, bytes | None]:
-        """Credentials to one principal. The body is read here only where it may carry the credential."""
+        """Credentials to one principal, who then has a slot. The body is read here only where it may carry the
+        credential."""
         head, at, version = received.head, self._services.now(), self._services.directory.version
         credentials: list[Credential] = []
         for authenticate in self._authenticators:
@@ -184,8 +198,10 @@ class Pipeline:
             if credential is not None:
                 credentials.append(credential)
         body = None
+        if head.route.requires == OPEN or head.route.credential_in_body:
+            progress.ticket = self._admission.admit_stranger(head.route, head.client_address)
         if head.route.credential_in_body:
-            body = await read_body(head, receive, head.route.limit)
+            body = await read_body(head, receive, head.route.limit, progress.ticket, STRANGER_BODY_SECONDS)
             for authenticate_body in self._body_authenticators:
                 credential = authenticate_body(head, body)
                 if credential is not None:
@@ -193,6 +209,9 @@ class Pipeline:
         if head.route.requires:
             progress.principal = await self._bind(credentials, head.client_address)
             _verify_role(head.route, progress.principal)
+            if progress.ticket is None:
+                progress.ticket = self._admission.admit(progress.principal)
+            aside.serve(progress.principal.name)
         return Authenticated(received, progress.principal, tuple(credentials), at, version), body
 
     async def _bind(self, credentials: list[Credential], address: str) -> Principal:
@@ -214,9 +233,10 @@ class Pipeline:
         take_in = self._intake.get(head.route.kind)
         intake = Intake(head.route.limit) if take_in is None else take_in(head, authenticated.principal)
         if intake.streams and not is_small(head):
-            body, stream = b"", ArrivingBody(head, receive, intake.limit, self._digest_key)
+            body, stream = b"", ArrivingBody(head, receive, intake.limit, self._digest_key, progress.ticket)
         elif body is None:
-            body = await read_body(head, receive, intake.limit)
+            seconds = BODY_SECONDS if head.route.requires else STRANGER_BODY_SECONDS
+            body = await read_body(head, receive, intake.limit, progress.ticket, seconds)
             authenticated = self._look_again(authenticated)
             progress.principal = authenticated.principal
         reading = self._read[head.route.kind](head, authenticated.principal, body)
@@ -431,6 +451,12 @@ class Pipeline:
         head, principal = read.authenticated.received.head, read.authenticated.principal
         if head.route.recorded != "all":
             return None
+        if head.route.requires == OPEN and not self._refusals.has_left(head.client_address):
+            raise Denied(
+                "Too many requests from this address were refused.",
+                code="rate_limited",
+                headers=(("Retry-After", "1"),),
+            )
         self._telemetry.find("request", inspected.findings)
         started = perf_counter()
         receipt = await self._record(
@@ -449,7 +475,7 @@ class Pipeline:
         return receipt
 
     def _describe_request(self, head: RequestHead, message: Message | None) -> dict[str, Any]:
-        said: dict[str, Any] = {"method": head.method, "path": head.path}
+        said: dict[str, Any] = {"method": head.method[:MOST_METHOD], "path": self._cut(head.path)}
         client_id = head.all(b"x-request-id")
         if client_id:
             said["client_id"] = client_id[0][:128].decode("latin-1")
@@ -462,6 +488,13 @@ class Pipeline:
                 said["digest"] = self._services.digest(message.raw)
             said.update(message.details)
         return said
+
+    def _cut(self, path: str) -> str:
+        """A path for an entry: a long one is its beginning and a digest."""
+        if len(path) <= MOST_PATH:
+            return path
+        digest = self._services.digest(path.encode("utf-8", "surrogateescape"))
+        return f"{path[: MOST_PATH // 2]}... ({len(path)} characters, digest {digest})"
 
     # --- carrying it out ----------------------------------------------------------------------------------------------
 
@@ -513,6 +546,9 @@ class Pipeline:
         return status, [*headers, *self._challenge(recorded.head, error)], body
 
     def count(self, recorded: Recorded, status: int, code: str, seconds: float) -> None:
+        route = recorded.head.route
+        if status >= 400 and route.requires == OPEN and route.recorded == "all":
+            self._refusals.spend(recorded.head.client_address)
         self._telemetry.count(recorded.head.route.kind, status, code, seconds)
 
     def found(self, findings: Sequence[Finding]) -> None:
@@ -524,7 +560,11 @@ class Pipeline:
         """End an exchange before its intent: one event in the log, then the error in the caller's dialect."""
         head = progress.head
         self._telemetry.find("request", progress.findings)
-        if head.route.recorded != "none" and not isinstance(error, AuditError | Unavailable):
+        if (
+            head.route.recorded != "none"
+            and not isinstance(error, AuditError | Unavailable)
+            and self._has_entry(progress)
+        ):
             try:
                 await self._record(self._describe_refusal(progress, error))
             except AuditError as failure:
@@ -534,6 +574,14 @@ class Pipeline:
         headers.extend(self._challenge(head, error))
         self._telemetry.count(head.route.kind, status, error.code, perf_counter() - progress.started)
         await send_response(send, status, headers, body)
+
+    def _has_entry(self, progress: Progress) -> bool:
+        """Whether this refusal gets an entry of its own. One of an unknown caller beyond the rate is counted."""
+        return bool(progress.principal.roles) or self._refusals.takes(progress.head.client_address)
+
+    async def close(self) -> None:
+        """Record what was only counted. Call when no request comes any more."""
+        await self._refusals.close()
 
     def _challenge(self, head: RequestHead, error: MastioError) -> RawHeaders:
         """What a 401 adds (RFC 9110 §15.5.2), wherever in the exchange it was found, unless it says itself what is
@@ -557,7 +605,7 @@ class Pipeline:
 class Progress:
     """What is known so far of an exchange that may still be refused."""
 
-    __slots__ = ("action", "decision", "findings", "head", "message", "principal", "started")
+    __slots__ = ("action", "decision", "findings", "head", "message", "principal", "started", "ticket")
 
     def __init__(self, head: RequestHead, started: float) -> None:
         self.head = head
@@ -567,6 +615,8 @@ class Progress:
         self.message: Message | None = None
         self.findings: tuple[Finding, ...] = ()
         self.decision: dict[str, Any] | None = None
+        self.ticket: Ticket | None = None
+        """The exchange's slot, once it has one."""
 
     def deny(self, decision: Deny) -> Denied:
         """The refusal, with the decision kept for the entry."""

@@ -36,7 +36,11 @@ class Server(Section):
     """The core. `listen` is `unix` (sockets in the data folder) or `HOST:PORT`, worker n taking PORT + n.
 
     `stub_port` runs the stand-in provider on that loopback port (`up --demo`); 0 runs none. A file in `logs/` that is
-    larger than `log_megabytes` is put aside; of each, `log_files` older ones are kept.
+    larger than `log_megabytes` is put aside; of each, `log_files` older ones are kept. The slots of each worker:
+    `max_in_flight` exchanges of agents, of which one agent may have `agent_share`; `admin_in_flight` of admins;
+    `open_in_flight` of callers without a credential. `caller_body_megabytes`: bodies of one caller in memory.
+    Refused callers without a credential get `refusal_burst` entries in the audit log for each address and
+    `refusals_per_second` from then on; the rest is counted in one entry a second.
     """
 
     public_url: str = "https://localhost:9443"
@@ -44,6 +48,12 @@ class Server(Section):
     workers: int = Field(default=1, ge=1, le=64)
     listen: str = Field(default="unix", pattern=r"^(unix|[^:]+:[0-9]+)$")
     max_in_flight: int = Field(default=2048, ge=1)
+    agent_share: float = Field(default=0.25, gt=0, le=1)
+    admin_in_flight: int = Field(default=64, ge=2)
+    open_in_flight: int = Field(default=256, ge=2)
+    caller_body_megabytes: int = Field(default=48, ge=1)
+    refusal_burst: int = Field(default=1000, ge=1)
+    refusals_per_second: float = Field(default=5, ge=0.1)
     stub_port: int = Field(default=0, ge=0, le=65535)
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_megabytes: int = Field(default=50, ge=1)
@@ -67,8 +77,10 @@ class Database(Section):
 class Edge(Section):
     """nginx. Sizes in bytes, times in seconds, rates per client address.
 
-    `app` is where the app listens as the edge sees it: empty is the same as `server.listen`. `nginx` is the version
-    that the configuration is for; empty asks the nginx on this machine.
+    `connections` of each nginx worker. An address has at most `connections_per_address` requests under way; without a
+    client certificate at most `open_per_address` at paths that need no credential, where `open_timeout` is the longest
+    pause in a body. `app` is where the app listens as the edge sees it: empty is the same as `server.listen`. `nginx`
+    is the version that the configuration is for; empty asks the nginx on this machine.
     """
 
     bind: str = "0.0.0.0"  # noqa: S104 the edge is the appliance's outside
@@ -81,7 +93,10 @@ class Edge(Section):
     reply_timeout: int = Field(default=900, ge=1)
     requests_per_second: int = Field(default=50_000, ge=1)
     enrollments_per_second: int = Field(default=1000, ge=1)
+    connections: int = Field(default=16_384, ge=512)
     connections_per_address: int = Field(default=4096, ge=1)
+    open_per_address: int = Field(default=3072, ge=1)
+    open_timeout: int = Field(default=5, ge=1)
     nginx: str = Field(default="", pattern=r"^(|[0-9]+\.[0-9]+(\.[0-9]+)?)$")
 
 

@@ -11,6 +11,7 @@ import hmac
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from typing import Any
 
+from mastio.admission import Ticket
 from mastio.errors import BadRequest, MastioError
 from mastio.exchange import RequestHead, Stream
 
@@ -20,40 +21,60 @@ Send = Callable[[ASGIMessage], Awaitable[None]]
 RawHeaders = list[tuple[bytes, bytes]]
 
 BODY_SECONDS = 60.0
-"""How long a body may take once its first piece is here; the edge has its own limit between two pieces."""
+"""How long a body may take once its first piece is here, with its wait for room; the edge has its own limit between two
+pieces."""
+
+STRANGER_BODY_SECONDS = 10.0
+"""The same for a body that is read before anybody is known. The edge has all of it before it asks."""
 
 
 SMALL = 64 * 1024
-"""Bytes."""
+"""Bytes. What is small needs no room of its own: each slot has that much."""
+
+STEP = 256 * 1024
+"""Bytes by which the room of a body grows whose length nobody said."""
 
 
 class ClientGone(Exception):
     """The client hung up before its body was complete. Nobody is left to answer."""
 
 
-async def read_body(head: RequestHead, receive: Receive, limit: int) -> bytes:
-    """The whole body. Raises `BadRequest` (413, 408) and `ClientGone`."""
-    find_length(head, limit)
+async def read_body(
+    head: RequestHead, receive: Receive, limit: int, ticket: Ticket | None = None, seconds: float = BODY_SECONDS
+) -> bytes:
+    """The whole body, with room from `ticket` for what is not small. Raises `BadRequest` (413, 408), `Denied` (429),
+    and `ClientGone`."""
+    length = find_length(head, limit)
     message = await receive()
     if message["type"] == "http.disconnect":
         raise ClientGone
     body: bytes = message.get("body", b"")
     if message.get("more_body", False):
         try:
-            async with asyncio.timeout(BODY_SECONDS):
-                body = await _read_rest(body, limit, receive)
+            async with asyncio.timeout(seconds):
+                body = await _read_rest(body, limit, receive, ticket, length)
         except TimeoutError as error:
-            raise BadRequest("The body took too long to arrive.", code="request_timeout") from error
+            raise _too_slow() from error
     elif len(body) > limit:
         raise _too_large(limit)
     return body
 
 
-async def _read_rest(first: bytes, limit: int, receive: Receive) -> bytes:
-    pieces, size, more = [first], len(first), True
+async def _read_rest(
+    first: bytes, limit: int, receive: Receive, ticket: Ticket | None, length: int | None = None
+) -> bytes:
+    """`length`: what the sender says; the room for it is there before more is read."""
+    if ticket is not None and length is not None and length > SMALL:
+        await ticket.take(length)
+        ticket = None
+    pieces, size, room, more = [first], len(first), SMALL, True
     while more:
         if size > limit:
             raise _too_large(limit)
+        if ticket is not None and size > room:
+            step = max(size - room, STEP)
+            ticket.grow(step)
+            room += step
         message = await receive()
         if message["type"] == "http.disconnect":
             raise ClientGone
@@ -63,6 +84,10 @@ async def _read_rest(first: bytes, limit: int, receive: Receive) -> bytes:
     if size > limit:
         raise _too_large(limit)
     return b"".join(pieces)
+
+
+def _too_slow() -> BadRequest:
+    return BadRequest("The body took too long to arrive.", code="request_timeout")
 
 
 def _too_large(limit: int) -> BadRequest:
@@ -94,9 +119,13 @@ def is_small(head: RequestHead) -> bool:
 class ArrivingBody:
     """`exchange.Stream`: a body that goes on as it arrives."""
 
-    def __init__(self, head: RequestHead, receive: Receive, limit: int, digest_key: bytes) -> None:
-        """Raises `BadRequest` (413) for one that says itself that it is too large."""
+    def __init__(
+        self, head: RequestHead, receive: Receive, limit: int, digest_key: bytes, ticket: Ticket | None = None
+    ) -> None:
+        """`ticket`: where the room is from when it is gathered. Raises `BadRequest` (413) for one that says itself that
+        it is too large."""
         self.length = find_length(head, limit)
+        self._ticket = ticket
         self.size = 0
         self.is_over = False
         self._cut: Callable[[MastioError | None], None] = _ignore
@@ -117,9 +146,9 @@ class ArrivingBody:
         self.is_over = True
         try:
             async with asyncio.timeout(BODY_SECONDS):
-                return await _read_rest(b"", min(limit, self._limit), self._receive)
+                return await _read_rest(b"", min(limit, self._limit), self._receive, self._ticket, self.length)
         except TimeoutError as error:
-            raise BadRequest("The body took too long to arrive.", code="request_timeout") from error
+            raise _too_slow() from error
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         try:

@@ -14,14 +14,19 @@ import httpx
 
 from mastio.client.enroll import read_problem, refusal
 from mastio.errors import ConfigurationError
+from mastio.pki.files import write_public
 from mastio.settings import read_settings
 from mastio.transparency.notes import Checkpoint, NoteError, Verifier, open_checkpoint, parse_vkeys, split_notes
+from mastio_audit.archive import JoinedReader
 from mastio_audit.recompute import Progress
 from mastio_audit.store import LogReader
 from mastio_audit.verify import database_reader, sqlite_reader
 from mastio_audit.verify_served import Absent
 
 LOG = "/v1/audit/log"
+ARCHIVES = "archives"
+"""File in the data folder's `log/`: folders with archives, a line each."""
+
 PATIENCE = 20.0
 _INTERVAL_TERMINAL, _INTERVAL_ELSEWHERE = 0.2, 5.0  # seconds between two lines of progress
 
@@ -43,6 +48,39 @@ def add_place(parser: argparse.ArgumentParser) -> Any:
     place.add_argument("--database", metavar="URL", help="the PostgreSQL database that holds the log")
     place.add_argument("--url", help="base URL of an appliance that serves it, with --ca and --token-file")
     return place
+
+
+def add_archive(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--archive",
+        action="append",
+        default=[],
+        type=Path,
+        metavar="DIR",
+        help="a folder that `mastio audit archive` wrote; repeatable (default: those that the data folder knows)",
+    )
+
+
+def archives_of(args: argparse.Namespace) -> list[Path]:
+    """The folders of `--archive`, then those that the data folder knows."""
+    known = None
+    if args.database is None and args.url is None:
+        known = read_if_there(folder_of(args) / "log" / ARCHIVES)
+    return [*args.archive, *(Path(line) for line in (known or b"").decode("utf-8").splitlines())]
+
+
+def remember_archive(data: Path, folder: Path) -> None:
+    """Write down in the data folder where an archive is. Raises `ConfigurationError`."""
+    file = data / "log" / ARCHIVES
+    lines = (read_if_there(file) or b"").decode("utf-8").splitlines()
+    if str(folder) in lines:
+        return
+    try:
+        write_public(file, "".join(f"{line}\n" for line in [*lines, folder]).encode())
+    except OSError as error:
+        raise ConfigurationError(
+            f"{file} cannot be written ({error.strerror}).", "Write the folder into it."
+        ) from error
 
 
 def add_vkey(parser: argparse.ArgumentParser) -> None:
@@ -86,9 +124,10 @@ def verify_place(args: argparse.Namespace) -> None:
 
 
 def open_reader(args: argparse.Namespace) -> LogReader:
-    """The stored log. Raises `ConfigurationError`."""
+    """The stored log, with its archives. Raises `ConfigurationError`."""
     database = args.database or find_database(folder_of(args))
-    return database_reader(database) if database else sqlite_reader(folder_of(args))
+    reader = database_reader(database) if database else sqlite_reader(folder_of(args))
+    return JoinedReader(reader, archives_of(args))
 
 
 def folder_of(args: argparse.Namespace) -> Path:

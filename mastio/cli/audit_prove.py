@@ -30,6 +30,7 @@ def add_verbs(verbs: Any) -> None:
     prove = places.add_verb(verbs, "prove", "prove that an entry is in the log, or verify such a proof", run)
     prove.add_argument("index", type=places.parse_index, nargs="?", metavar="INDEX", help="of the entry")
     places.add_place(prove)
+    places.add_archive(prove)
     places.add_vkey(prove)
     prove.add_argument("--checkpoint", type=Path, metavar="FILE", help="prove for the last signed checkpoint in there")
     places.add_checkpoint_out(prove)

@@ -32,6 +32,7 @@ def add_verbs(verbs: Any) -> None:
         verbs, "export", "write the whole log, a line for each entry, and its checkpoint", export_log
     )
     places.add_place(export)
+    places.add_archive(export)
     places.add_vkey(export)
     export.add_argument("--checkpoint", type=Path, metavar="FILE", help="end with the last signed checkpoint in there")
     export.add_argument("-o", "--out", type=Path, metavar="FILE", help="write to a file (default: stdout)")

@@ -15,6 +15,7 @@ from mastio.cli import audit_places as places
 from mastio.cli.administer import connect, plain
 from mastio.errors import ConfigurationError
 from mastio.transparency.notes import NoteError, parse_vkeys
+from mastio_audit.archive import Archives
 from mastio_audit.recompute import Recomputation, Report
 from mastio_audit.trust import Keyring
 from mastio_audit.verify import verify_log
@@ -26,6 +27,7 @@ def add_verbs(verbs: Any) -> None:
     verify = places.add_verb(verbs, "verify", "recompute the whole log and name the first bad index", run)
     place = places.add_place(verify)
     place.add_argument("--export", type=Path, metavar="FILE", help="an export of the log; - reads it from stdin")
+    places.add_archive(verify)
     places.add_vkey(verify)
     places.add_older(verify)
 
@@ -37,10 +39,11 @@ def run(args: argparse.Namespace) -> int:
     for path in args.checkpoint:
         work.expect(str(path), places.read_bytes(path))
     if args.export is not None:
-        report = _verify_export(args.export, work)
+        report = _verify_export(args.export, work, Archives(args.archive))
     elif args.url is not None:
         with connect(args) as client:
-            fetch = lambda path: places.fetch(client, f"{places.LOG}/{path}")  # noqa: E731
+            archives = Archives(args.archive)
+            fetch = lambda path: archives.content(path) or places.fetch(client, f"{places.LOG}/{path}")  # noqa: E731
             report = verify_served(fetch, places.show_progress(), work)
     else:
         if args.database is None:
@@ -62,13 +65,13 @@ def _expect_own(folder: Path, work: Recomputation) -> None:
         work.expect(str(folder / "checkpoint"), checkpoint)
 
 
-def _verify_export(path: Path, work: Recomputation) -> Report:
+def _verify_export(path: Path, work: Recomputation, archives: Archives) -> Report:
     with contextlib.ExitStack() as stack:
         source: IO[bytes] = sys.stdin.buffer
         try:
             if str(path) != "-":
                 source = stack.enter_context(path.open("rb"))
-            return verify_export(source, places.show_progress(), work)
+            return verify_export(source, places.show_progress(), work, archives.iterate)
         except OSError as error:
             raise ConfigurationError(f"{path} cannot be read ({error.strerror}).", "Name an export.") from error
 

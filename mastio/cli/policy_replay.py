@@ -92,7 +92,7 @@ def read_entries(args: argparse.Namespace) -> Iterator[bytes]:
 
 
 def _read_served(client: httpx.Client, first: int) -> Iterator[bytes]:
-    following: str | None = f"{ENTRIES}?from={first}&limit={PAGE}"
+    following: str | None = f"{ENTRIES}?limit={PAGE}" + (f"&from={first}" if first else "")
     while following is not None:
         reply = client.get(following)
         if reply.status_code != 200:

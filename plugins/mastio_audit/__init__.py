@@ -14,7 +14,7 @@ from contextlib import asynccontextmanager
 from pydantic import Field, field_validator, model_validator
 
 from mastio import __version__
-from mastio.errors import ConfigurationError, PluginError
+from mastio.errors import AuditError, ConfigurationError, PluginError
 from mastio.exchange import Entry
 from mastio.hooks import Hooks, Plugin, PluginSettings
 from mastio.services import Services, Worker
@@ -25,7 +25,10 @@ from mastio_audit.chain import ChainError
 from mastio_audit.doors import ROUTES, Doors
 from mastio_audit.keys import LogKeys
 from mastio_audit.published import HINT, History, Publisher
+from mastio_audit.reserve import Reserve
+from mastio_audit.reserve import make as make_reserve
 from mastio_audit.sequencer import BATCH, QUEUE, Sequencer
+from mastio_audit.shortening import shorten
 from mastio_audit.sinks import carry
 from mastio_audit.sinks.settings import SinkSettings, verify_unique
 from mastio_audit.sqlite import SqliteReader, SqliteStore
@@ -44,6 +47,8 @@ class AuditSettings(PluginSettings):
     queue: int = Field(default=QUEUE, ge=1)
     sinks: tuple[SinkSettings, ...] = ()
     anchors: tuple[AnchorSettings, ...] = ()
+    reserve_megabytes: int = Field(default=256, ge=0)
+    most_megabytes: int = Field(default=0, ge=0)
     witness_quorum: int | None = None
     witness_every: float = Field(default=60, ge=1, le=86_400)
 
@@ -110,12 +115,17 @@ async def setup(settings: AuditSettings, services: Services) -> AsyncIterator[Ho
     sequencer = Sequencer(
         *(open_store(services), owner(worker), services.now, announce),
         history=verify_history,
+        shorten=lambda entry: shorten(entry, services.digest),
         batch=settings.batch,
         queue=settings.queue,
     )
     doors = Doors(open_reader(services), keys, services.now, cosigned_file(services.data))
 
+    reserve = make_reserve(lambda: open_reader(services), settings.reserve_megabytes, settings.most_megabytes)
+
     async def record(entry: Entry) -> int:
+        if reserve.refuses(entry):
+            raise AuditError("The audit log has no room left but for administration.")
         try:
             return await sequencer.record(entry)
         except ChainError as error:
@@ -123,11 +133,12 @@ async def setup(settings: AuditSettings, services: Services) -> AsyncIterator[Ho
 
     async def ready() -> str | None:
         reason = await sequencer.ready()
-        return reason and f"the audit log is closed: {reason}"
+        return f"the audit log is closed: {reason}" if reason else reserve.problem
 
     try:
         await _open(sequencer, history, lambda name: is_cut(name, worker, services.workers))
         async with (
+            _watching(reserve),
             _publishing(services, keys, history, record),
             carry(settings.sinks, services, lambda: open_reader(services)),
             anchors.keep(lambda: open_reader(services), record),
@@ -136,6 +147,18 @@ async def setup(settings: AuditSettings, services: Services) -> AsyncIterator[Ho
     finally:
         await doors.close()
         await sequencer.close()
+
+
+@asynccontextmanager
+async def _watching(reserve: Reserve) -> AsyncIterator[None]:
+    await reserve.look()
+    task = asyncio.create_task(reserve.run(), name="audit-reserve")
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.wait((task,))
+        await reserve.close()
 
 
 @asynccontextmanager

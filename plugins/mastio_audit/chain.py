@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from types import NoneType
@@ -36,6 +36,9 @@ FIELDS = (
 
 MAX_ENTRY = 65_535
 """Longest entry in bytes: entry bundles of C2SP tlog-tiles carry 16-bit lengths."""
+
+LONG = 4096
+"""Bytes of an entry that is shortened, where it has anything long."""
 
 MAX_DEPTH = 16
 
@@ -87,8 +90,11 @@ class Draft:
     usage: bytes
 
 
-def draft(entry: Entry) -> Draft:
-    """Encode all that does not depend on the place in the log. Raises `ChainError` for what has no canonical form."""
+def draft(entry: Entry, shorten: Callable[[Entry], Entry] | None = None) -> Draft:
+    """Encode all that does not depend on the place in the log. `shorten` is called for an entry that is long.
+
+    Raises `ChainError` for what has no canonical form.
+    """
     if not _has_types(entry):
         raise ChainError(_WRONG_TYPE)
     content = {
@@ -103,7 +109,10 @@ def draft(entry: Entry) -> Draft:
     wire = {"request": _plain(entry.request), "response": _plain(entry.response)}
     before_prev, before_seq = encode(content)[:-1], encode(wire)[1:-1]
     made = Draft(entry.id, entry.phase, before_prev, before_seq, encode(entry.target), encode(_plain(entry.usage)))
-    if len(before_prev) + len(before_seq) + len(made.target) + len(made.usage) > MAX_ENTRY - _MAX_STAMP:
+    size = len(before_prev) + len(before_seq) + len(made.target) + len(made.usage)
+    if size > LONG and shorten is not None:
+        return draft(shorten(entry))
+    if size > MAX_ENTRY - _MAX_STAMP:
         raise ChainError(f"an entry may have {MAX_ENTRY} bytes at most")
     return made
 

@@ -13,7 +13,7 @@ import contextlib
 import functools
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 from urllib.parse import parse_qsl
@@ -37,6 +37,7 @@ MOST_BYTES = 4 * 1024 * 1024
 SCAN = 20_000
 """How many entries one request of an agent looks through for its own."""
 
+FIRST = -1
 PAGE = 500
 WITHIN = 10.0  # seconds
 _AUDITOR: frozenset[Role] = frozenset({"auditor"})
@@ -65,7 +66,7 @@ class Past:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What an exchange asks for: a tile, or entries from `start` on."""
+    """What an exchange asks for: a tile, or entries from `start` on (`FIRST`: from the first that is here)."""
 
     tile: tiles.Tile | None = None
     start: int = 0
@@ -136,16 +137,23 @@ class Doors:
 
     async def _tile(self, recorded: Recorded) -> Reply:
         tile = recorded.message.plan.tile
-        head = await self._head()
+        head, start = await self._find_ends()
         if tile.size > head.size:
             raise _nothing_there()
+        if tile.level == tiles.ENTRIES and tile.start < start:
+            raise _archived(start)
         content = await self._ask(lambda: tiles.read_tile(self._reader, tile))
         headers = [(b"content-type", b"application/octet-stream"), (b"cache-control", FOREVER)]
         return Reply(200, headers, content, facts={"tile": tiles.write_path(tile)})
 
     async def _entries(self, recorded: Recorded) -> Reply:
         wanted = recorded.message.plan
-        end = (await self._head()).size
+        head, first = await self._find_ends()
+        if wanted.start == FIRST:
+            wanted = replace(wanted, start=first)
+        if wanted.start < first:
+            raise _archived(first, wanted.limit)
+        end = head.size
         rows, following = await self._ask(lambda: self._read(recorded.principal, wanted, end))
         headers = [(b"content-type", b"application/x-ndjson"), (b"cache-control", b"no-store")]
         if following is not None:
@@ -172,9 +180,11 @@ class Doors:
 
     async def _proof(self, recorded: Recorded) -> Reply:
         index = recorded.message.plan.start
-        head = await self._head()
+        head, start = await self._find_ends()
         if index >= head.size:
             raise _nothing_there()
+        if index < start and recorded.principal.is_agent:
+            raise _archived(start)
 
         async def prove() -> list[bytes]:
             if recorded.principal.is_agent:
@@ -187,13 +197,13 @@ class Doors:
         return _text(notes.write_proof(index, hashes, self._sign(head)), facts={"index": index, "size": head.size})
 
     async def _export(self, recorded: Recorded) -> Reply:
-        head = await self._head()
+        head, start = await self._find_ends()
         headers = [(b"content-type", b"application/x-ndjson"), (b"cache-control", b"no-store")]
         headers.append((b"content-disposition", b'attachment; filename="audit.ndjson"'))
-        return Reply(200, headers, self._whole(head), facts={"size": head.size})
+        return Reply(200, headers, self._whole(head, start), facts={"from": start, "size": head.size})
 
-    async def _whole(self, head: Head) -> AsyncIterator[Window]:
-        start = 0
+    async def _whole(self, head: Head, start: int) -> AsyncIterator[Window]:
+        """From the first entry that is here: those before it are archived."""
         while start < head.size:
             count = min(PAGE, head.size - start)
             entries = await self._ask(functools.partial(tiles.read_entries, self._reader, start, count))
@@ -204,10 +214,14 @@ class Doors:
         yield Window(orjson.dumps(end) + b"\n", last=True)
 
     async def _head(self) -> Head:
+        return (await self._find_ends())[0]
+
+    async def _find_ends(self) -> tuple[Head, int]:
+        """The head, and the first entry that is not archived."""
         extent = await self._ask(self._reader.extent)
         if extent.head is None:
             raise AuditError("The log cannot be read at present.")
-        return extent.head
+        return extent.head, extent.start
 
     def _sign(self, head: Head) -> bytes:
         return sign_head(head, self._keys, self._now())
@@ -255,10 +269,12 @@ def _read_tile(head: RequestHead, principal: Principal, body: bytes) -> tuple[Ac
 
 def _read_entries(head: RequestHead, principal: Principal, body: bytes) -> tuple[Action, Message]:
     query = _parse_query(head, ("from", "limit"))
-    start, limit = query.get("from", 0), query.get("limit", DEFAULT_LIMIT)
+    start, limit = query.get("from", FIRST), query.get("limit", DEFAULT_LIMIT)
     if not 1 <= limit <= MOST:
         raise BadRequest(f"The parameter limit must be 1 to {MOST}.")
-    return _action(head), Message(body, plan=Wanted(start=start, limit=limit), details={"from": start, "limit": limit})
+    return _action(head), Message(
+        body, plan=Wanted(start=start, limit=limit), details={"from": max(start, 0), "limit": limit}
+    )
 
 
 def _read_proof(head: RequestHead, principal: Principal, body: bytes) -> tuple[Action, Message]:
@@ -297,6 +313,11 @@ def _prefix(principal: Principal) -> bytes:
 def _text(content: bytes, facts: dict[str, JSON] | None = None) -> Reply:
     headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"cache-control", b"no-store")]
     return Reply(200, headers, content, facts=facts or {})
+
+
+def _archived(start: int, limit: int = DEFAULT_LIMIT) -> BadRequest:
+    link = f'</v1/audit/entries?from={start}&limit={limit}>; rel="next"'
+    return BadRequest(f"Entries before {start} are archived.", code="archived", headers=(("Link", link),))
 
 
 def _nothing_there() -> BadRequest:

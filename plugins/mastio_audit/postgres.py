@@ -26,7 +26,7 @@ import asyncpg
 from mastio.errors import ConfigurationError
 from mastio.transparency.merkle import Node
 from mastio_audit.chain import Head, Row
-from mastio_audit.store import FORMAT, Batch, Build, DamageError, Extent, StoreError, join, split
+from mastio_audit.store import BUNDLE, FORMAT, Batch, Build, DamageError, Extent, Space, StoreError, join, split
 
 CONNECT_TIMEOUT = 2.0  # seconds
 COMMAND_TIMEOUT = 4.0
@@ -50,6 +50,7 @@ CREATE TABLE IF NOT EXISTS audit_head (
     one integer PRIMARY KEY CHECK (one = 1), format integer NOT NULL, size bigint NOT NULL, last_hash bytea NOT NULL,
     frontier bytea NOT NULL
 );
+CREATE TABLE IF NOT EXISTS audit_archived (idx bigint PRIMARY KEY, hashes bytea NOT NULL);
 CREATE TABLE IF NOT EXISTS audit_nodes (
     level smallint NOT NULL, idx bigint NOT NULL, hash bytea NOT NULL, PRIMARY KEY (level, idx)
 );
@@ -59,8 +60,25 @@ INSERT INTO audit_head SELECT 1, $1, 0, decode(repeat('00', 32), 'hex'), ''::byt
 WHERE NOT EXISTS (SELECT FROM audit_head) AND NOT EXISTS (SELECT FROM audit_entries)
 """
 _EXTENT = """
-SELECT size, last_hash, frontier, format, (SELECT max(seq) FROM audit_entries)
+SELECT size, last_hash, frontier, format, (SELECT max(seq) FROM audit_entries), {}
 FROM (SELECT 1) AS always LEFT JOIN audit_head ON true
+"""
+_ARCHIVED = "(SELECT max(idx) + 1 FROM audit_archived)"
+_HAS_ARCHIVED = "SELECT to_regclass('audit_archived') IS NOT NULL"
+_FORGET = """
+WITH kept AS (
+    INSERT INTO audit_archived
+    SELECT * FROM unnest($1::bigint[], $2::bytea[])
+    WHERE (SELECT min(seq) FROM audit_entries) = $3 AND NOT EXISTS (SELECT FROM audit_open_intents WHERE seq < $4)
+    RETURNING 1
+), gone AS (
+    DELETE FROM audit_entries WHERE seq < $4 AND EXISTS (SELECT FROM kept) RETURNING 1
+)
+SELECT count(*) FROM gone
+"""
+_SPACE = """
+SELECT pg_total_relation_size('audit_entries') + pg_total_relation_size('audit_nodes')
+    + pg_total_relation_size('audit_open_intents')
 """
 _READ = "SELECT seq, entry FROM audit_entries WHERE seq >= $1 ORDER BY seq LIMIT $2"
 _READ_PREFIXED = """
@@ -112,18 +130,20 @@ class PostgresReader:
     def __init__(self, url: str) -> None:
         self._dsn = dsn(url)
         self._connection: Any = None
+        self._has_archived = False
 
     async def open(self) -> None:
         await self._connect(READ_TIMEOUT, {"default_transaction_read_only": "on"})
 
     async def extent(self) -> Extent:
-        [(size, last_hash, frontier, version, last)] = await self._fetch(_EXTENT)
+        query = _EXTENT.format(_ARCHIVED if await self._find_archived() else 0)
+        [(size, last_hash, frontier, version, last, archived)] = await self._fetch(query)
         end = 0 if last is None else last + 1
         if size is None:
-            return Extent(None, end)
+            return Extent(None, end, (archived or 0) * BUNDLE)
         if version != FORMAT:
             raise ConfigurationError(f"The audit log has format {version}; this version knows {FORMAT}.")
-        return Extent(Head(size, last_hash, split(frontier)), end)
+        return Extent(Head(size, last_hash, split(frontier)), end, (archived or 0) * BUNDLE)
 
     async def read(self, start: int, limit: int) -> Sequence[Row]:
         return [(seq, entry) for seq, entry in await self._fetch(_READ, start, limit)]
@@ -134,6 +154,22 @@ class PostgresReader:
 
     async def nodes(self, level: int, start: int, limit: int) -> Sequence[Node]:
         return [Node(*row) for row in await self._fetch(_NODES, level, start, limit)]
+
+    async def archived(self, index: int) -> bytes | None:
+        if not await self._find_archived():
+            return None
+        rows = await self._fetch("SELECT hashes FROM audit_archived WHERE idx = $1", index)
+        return rows[0][0] if rows else None
+
+    async def _find_archived(self) -> bool:
+        """Whether there is a table of what was archived: an older log has none until it is appended to."""
+        if not self._has_archived:
+            [(self._has_archived,)] = await self._fetch(_HAS_ARCHIVED)
+        return self._has_archived
+
+    async def space(self) -> Space:
+        [(used,)] = await self._fetch(_SPACE)
+        return Space(used)
 
     async def close(self) -> None:
         connection, self._connection = self._connection, None
@@ -223,6 +259,32 @@ class PostgresStore(PostgresReader):
 
     async def owners(self) -> Sequence[str]:
         return [owner for (owner,) in await self._fetch("SELECT DISTINCT owner FROM audit_open_intents")]
+
+    async def oldest_open(self) -> int | None:
+        [(seq,)] = await self._fetch("SELECT min(seq) FROM audit_open_intents")
+        return None if seq is None else int(seq)
+
+    async def forget(self, index: int, hashes: Sequence[bytes]) -> None:
+        """Under the lock of the head, as an append: no intent is opened or closed meanwhile."""
+        connection, count = self._require(), len(hashes)
+        numbers = list(range(index, index + count))
+        try:
+            async with connection.transaction():
+                await connection.fetchrow(_LOCK_HEAD)
+                gone = await connection.fetchval(
+                    _FORGET, numbers, list(hashes), index * BUNDLE, numbers[-1] * BUNDLE + BUNDLE
+                )
+                if gone != count * BUNDLE:
+                    raise StoreError("what is to be archived is not what the log begins with, or is not over")
+        except _FAILURES as error:
+            self._drop()
+            raise _store_error(error) from error
+
+    async def cursors(self) -> dict[str, int]:
+        """How far the sinks have come (`mastio_audit.sinks.postgres`)."""
+        [(exists,)] = await self._fetch("SELECT to_regclass('audit_cursors') IS NOT NULL")
+        rows = await self._fetch("SELECT name, next FROM audit_cursors") if exists else []
+        return {row[0]: row[1] for row in rows}
 
     async def _swap(self, connection: Any, build: Build) -> Head | None:
         """Append after the head that is expected. None: it is not the head any more, nothing was stored."""

@@ -25,11 +25,10 @@ from dataclasses import dataclass
 
 from mastio.errors import AuditError, ConfigurationError
 from mastio.exchange import Entry
-from mastio.transparency.merkle import leaf_hash
 from mastio_audit import chain
 from mastio_audit.chain import ChainError, Draft, Head, Row
 from mastio_audit.store import AuditStore, Batch, LogReader, OpenIntent, StoreError
-from mastio_audit.tiles import rebuild_frontier
+from mastio_audit.tiles import read_hash, rebuild_frontier
 
 GATHER = 4
 """Turns of the event loop that a batch may wait for more to join."""
@@ -68,7 +67,7 @@ class Sequencer:
 
     `owner` names the worker in the store. `now` is Unix time. `announce` makes the event entry of a kind: the worker
     started, the log is in service again. `history` is asked whenever the log was opened, before anything is appended;
-    it raises `ChainError` for a log that is not what was told to others.
+    it raises `ChainError` for a log that is not what was told to others. `shorten` makes a long entry short.
 
     An exchange is live from the acceptance of its intent until its outcome is handed over; whoever recorded an intent
     records its outcome, whatever happens in between.
@@ -82,6 +81,7 @@ class Sequencer:
         announce: Callable[[str], Entry],
         *,
         history: Callable[[LogReader], Awaitable[None]] | None = None,
+        shorten: Callable[[Entry], Entry] | None = None,
         batch: int = BATCH,
         queue: int = QUEUE,
         commit_limit: float = COMMIT_LIMIT,
@@ -91,6 +91,7 @@ class Sequencer:
         self._now = now
         self._announce = announce
         self._history = history
+        self._shorten = shorten
         self._batch = batch
         self._queue = queue
         self._commit_limit = commit_limit
@@ -153,7 +154,7 @@ class Sequencer:
         Raises `AuditError` when it is not known to be durable, and `ChainError` for what cannot be an entry.
         Outcomes are taken even when the queue is full: there are never more of them than live exchanges.
         """
-        draft = chain.draft(entry)
+        draft = chain.draft(entry, self._shorten)
         if self._closed is not None:
             self._forget(draft)
             raise _unavailable()
@@ -329,14 +330,14 @@ class Sequencer:
             raise ChainError("the head of the log is gone", extent.end)
         if extent.end != head.size:
             raise ChainError("the head and the entries end at different places", min(extent.end, head.size))
-        start = max(head.size - TAIL, 0)
+        start = max(head.size - TAIL, extent.start)
         rows = await self._store.read(start, head.size - start)
         chain.verify_tail(start, rows, head)
         if head.frontier != await rebuild_frontier(self._store, head.size):
             raise ChainError("the frontier in the head is not that of the tree up to it", max(head.size - 1, 0))
         if known.size:
-            confirmed = await self._store.read(known.size - 1, 1)
-            if not confirmed or leaf_hash(confirmed[0][1]) != known.last_hash:
+            confirmed = await read_hash(self._store, known.size - 1)
+            if confirmed != known.last_hash:
                 raise ChainError("it is not there as it was confirmed", known.size - 1)
         if self._history is not None:
             await self._history(self._store)

@@ -32,7 +32,7 @@ import apsw
 from mastio.errors import ConfigurationError
 from mastio.transparency.merkle import Node
 from mastio_audit.chain import Head, Row
-from mastio_audit.store import FORMAT, Build, DamageError, Extent, StoreError, join, split
+from mastio_audit.store import BUNDLE, FORMAT, Build, DamageError, Extent, Space, StoreError, join, split
 
 OLDEST_SQLITE = (3, 51, 3)
 FAST_SYNC = 0.0005  # seconds, median
@@ -50,6 +50,7 @@ CREATE TABLE IF NOT EXISTS open_intents (seq INTEGER PRIMARY KEY, id TEXT NOT NU
 CREATE TABLE IF NOT EXISTS nodes (
     level INTEGER NOT NULL, idx INTEGER NOT NULL, hash BLOB NOT NULL, PRIMARY KEY (level, idx)
 ) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS archived (idx INTEGER PRIMARY KEY, hashes BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS head (
     one INTEGER PRIMARY KEY CHECK (one = 1), format INTEGER NOT NULL, size INTEGER NOT NULL, last_hash BLOB NOT NULL,
     frontier BLOB NOT NULL
@@ -58,10 +59,13 @@ INSERT INTO head SELECT 1, ?, 0, zeroblob(32), zeroblob(0)
     WHERE NOT EXISTS (SELECT 1 FROM head) AND NOT EXISTS (SELECT 1 FROM entries);
 COMMIT;
 """
+_PAGES = "SELECT page_count, freelist_count, page_size FROM pragma_page_count, pragma_freelist_count, pragma_page_size"
 _EXTENT = """
-SELECT size, last_hash, frontier, format, (SELECT max(seq) FROM entries)
+SELECT size, last_hash, frontier, format, (SELECT max(seq) FROM entries), {}
 FROM (SELECT 1) LEFT JOIN head
 """
+_ARCHIVED = "(SELECT max(idx) + 1 FROM archived)"
+_HAS_ARCHIVED = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'archived'"
 
 _log = logging.getLogger(__name__)
 P = ParamSpec("P")
@@ -80,6 +84,7 @@ class SqliteReader:
         self._connection: apsw.Connection | None = None
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="audit-sqlite")
         self._deadline = 0.0
+        self._has_archived = False
 
     async def open(self) -> None:
         await self._run(self._open)
@@ -100,6 +105,12 @@ class SqliteReader:
     async def nodes(self, level: int, start: int, limit: int) -> Sequence[Node]:
         query = "SELECT level, idx, hash FROM nodes WHERE level = ? AND idx >= ? ORDER BY idx LIMIT ?"
         return [Node(*row) for row in await self._run(self._rows, query, level, start, limit)]
+
+    async def archived(self, index: int) -> bytes | None:
+        return await self._run(self._archived, index)
+
+    async def space(self) -> Space:
+        return await self._run(self._space)
 
     async def close(self) -> None:
         await self._run(self._close)
@@ -155,15 +166,34 @@ class SqliteReader:
     def _extent(self) -> Extent:
         connection = self._require()
         try:
-            rows: list[Any] = connection.execute(_EXTENT).fetchall()
+            rows: list[Any] = connection.execute(_EXTENT.format(_ARCHIVED if self._find_archived() else 0)).fetchall()
         except apsw.Error as error:
             raise _store_error(error) from error
-        size, last_hash, frontier, version, last = rows[0]
+        size, last_hash, frontier, version, last, archived = rows[0]
         end = 0 if last is None else last + 1
         head = _head(size, last_hash, frontier)
         if head is not None and version != FORMAT:
             raise ConfigurationError(f"The audit log has format {version}; this version knows {FORMAT}.")
-        return Extent(head, end)
+        return Extent(head, end, (archived or 0) * BUNDLE)
+
+    def _find_archived(self) -> bool:
+        """Whether there is a table of what was archived: an older file has none until it is appended to."""
+        self._has_archived = self._has_archived or bool(self._rows(_HAS_ARCHIVED))
+        return self._has_archived
+
+    def _archived(self, index: int) -> bytes | None:
+        rows = self._rows("SELECT hashes FROM archived WHERE idx = ?", index) if self._find_archived() else []
+        return rows[0][0] if rows else None
+
+    def _space(self) -> Space:
+        """Pages that nothing uses any more count as free: the file does not shrink, they are written again."""
+        [(pages, spare, size)] = self._rows(_PAGES)
+        try:
+            disk = os.statvfs(self._path.parent)
+        except OSError as error:
+            raise StoreError(f"the disk of the audit database cannot be asked ({error.strerror})") from error
+        spare *= size
+        return Space(pages * size - spare, disk.f_bavail * disk.f_frsize + spare, disk.f_blocks * disk.f_frsize)
 
     def _close(self) -> None:
         connection, self._connection = self._connection, None
@@ -202,6 +232,21 @@ class SqliteStore(SqliteReader):
 
     async def owners(self) -> Sequence[str]:
         return [owner for (owner,) in await self._run(self._rows, "SELECT DISTINCT owner FROM open_intents")]
+
+    async def oldest_open(self) -> int | None:
+        [(seq,)] = await self._run(self._rows, "SELECT min(seq) FROM open_intents")
+        return None if seq is None else int(seq)
+
+    async def forget(self, index: int, hashes: Sequence[bytes]) -> None:
+        await self._run(self._forget, index, hashes)
+
+    def _forget(self, index: int, hashes: Sequence[bytes]) -> None:
+        connection = self._require()
+        try:
+            with connection:
+                _forget(connection, index, hashes)
+        except apsw.Error as error:
+            raise _store_error(error) from error
 
     def _leave_event_loop(self) -> None:
         _log.info("an audit commit was slow; commits run in a thread from now on")
@@ -284,6 +329,20 @@ def _write(connection: apsw.Connection, build: Build) -> Head:
     connection.execute("UPDATE head SET size = ?, last_hash = ?, frontier = ?",
                        (new.size, new.last_hash, join(new.frontier)))  # fmt: skip
     return new
+
+
+def _forget(connection: apsw.Connection, index: int, hashes: Sequence[bytes]) -> None:
+    """The body of the transaction: its first statement takes the write lock."""
+    connection.executemany("INSERT INTO archived VALUES (?, ?)", list(enumerate(hashes, index)))
+    end = (index + len(hashes)) * BUNDLE
+    [(first,)] = connection.execute("SELECT min(seq) FROM entries").fetchall()
+    [(is_open,)] = connection.execute("SELECT EXISTS (SELECT 1 FROM open_intents WHERE seq < ?)", (end,)).fetchall()
+    if first != index * BUNDLE or is_open:
+        raise StoreError("what is to be archived is not what the log begins with, or is not over")
+    before = connection.total_changes()
+    connection.execute("DELETE FROM entries WHERE seq < ?", (end,))
+    if connection.total_changes() - before != len(hashes) * BUNDLE:
+        raise StoreError("entries are missing among those that are to be archived")
 
 
 def _head(size: object, last_hash: object, frontier: object) -> Head | None:

@@ -17,6 +17,9 @@ from typing import Protocol
 from mastio.transparency.merkle import Frontier, Node
 from mastio_audit.chain import Head, Row
 
+BUNDLE = 256
+"""Entries that are archived together: a bundle of C2SP tlog-tiles."""
+
 FORMAT = 2
 """Version of the tables, kept in the head row."""
 
@@ -63,11 +66,21 @@ before anything is stored (the last call counts), and in another thread."""
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """What the log says it is and what it has, seen at one moment: the head row (None: it is gone), and the highest
-    `seq` among the entries plus one (0: no entry)."""
+    """What the log says it is and what it has, seen at one moment: the head row (None: it is gone), the highest `seq`
+    among the entries plus one (0: no entry), and the first `seq` that is here: those before it are in an archive."""
 
     head: Head | None
     end: int
+    start: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """Bytes: what the log takes, what it may still take of its disk, and how large that is (None: not known)."""
+
+    used: int
+    free: int | None = None
+    disk: int | None = None
 
 
 class LogReader(Protocol):
@@ -87,6 +100,12 @@ class LogReader(Protocol):
 
     async def nodes(self, level: int, start: int, limit: int) -> Sequence[Node]:
         """Up to `limit` nodes of a level (1 and above) with index ≥ `start` in ascending order."""
+
+    async def archived(self, index: int) -> bytes | None:
+        """The leaf hashes of a bundle whose entries are in an archive, joined; None: they are not."""
+
+    async def space(self) -> Space:
+        """How much room the log takes and has."""
 
     async def close(self) -> None:
         """Give the connection up. Never raises; closing twice is nothing; `open` may follow."""
@@ -127,6 +146,15 @@ class AuditStore(LogReader, Protocol):
 
     async def owners(self) -> Sequence[str]:
         """Everybody who has open intents."""
+
+    async def oldest_open(self) -> int | None:
+        """The `seq` of the first intent without an outcome."""
+
+    async def forget(self, index: int, hashes: Sequence[bytes]) -> None:
+        """Keep only the leaf hashes of some bundles, from `index` on: their entries are in an archive. `hashes` are
+        those of one bundle each, joined. One durable transaction. Raises `StoreError`: where bundles before are still
+        here, where an intent among the entries is open, or in doubt.
+        """
 
 
 def join(frontier: Frontier) -> bytes:

@@ -11,7 +11,7 @@ import operator
 from pathlib import Path
 
 from mastio.errors import ConfigurationError
-from mastio.transparency.merkle import HEIGHT, Tree
+from mastio.transparency.merkle import HEIGHT, WIDTH, Tree, fold
 from mastio_audit.chain import ChainError
 from mastio_audit.postgres import PostgresReader
 from mastio_audit.recompute import Progress, Recomputation, Report
@@ -76,6 +76,7 @@ async def _verify(reader: LogReader, work: Recomputation, progress: Progress) ->
         for seq, entry in await reader.read(size, 1):
             work.verifier.add(seq, entry)
     work.verifier.finish(extent.head)
+    await _verify_archived(reader, extent.start // WIDTH)
     surplus = [await reader.nodes(level, work.size >> (HEIGHT * level), 1) for level in range(1, MAX_LEVEL)]
     now = await reader.extent()
     _verify_end(work.size, now)
@@ -95,6 +96,16 @@ async def _verify_nodes(reader: LogReader, tree: Tree) -> None:
         for index in indexes:
             if stored.get(index) != nodes[level, index].hash:
                 raise ChainError("a stored hash of the tree over it is not what it was", nodes[level, index].first)
+
+
+async def _verify_archived(reader: LogReader, count: int) -> None:
+    """Compare the leaf hashes that are kept of archived entries with the nodes over them, which are verified."""
+    for index in range(count):
+        kept = await reader.archived(index)
+        [node] = await reader.nodes(1, index, 1)
+        hashes = [] if kept is None else [kept[at : at + 32] for at in range(0, len(kept), 32)]
+        if len(hashes) != WIDTH or fold(hashes) != node.hash:
+            raise ChainError("a stored hash of it, which is archived, is not what it was", index * WIDTH)
 
 
 def _verify_end(size: int, now: Extent) -> None:

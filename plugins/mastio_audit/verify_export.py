@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import IO
 
 import orjson
 
+from mastio.transparency.merkle import WIDTH
 from mastio.transparency.notes import parse_checkpoint, parse_note, parse_vkey
 from mastio_audit.chain import FIELDS, MAX_ENTRY, ChainError
 from mastio_audit.recompute import Progress, Recomputation, Report
@@ -19,11 +21,26 @@ _NAME = "the last line"
 _ENTRY = b'{"%b"' % FIELDS[0].encode()
 
 
-def verify_export(source: IO[bytes], progress: Progress, work: Recomputation) -> Report:
-    """Verify all of an export. Raises `OSError`."""
+def _nothing(end: int) -> Iterable[bytes]:
+    raise ChainError("the export begins later, and the archive was not given", 0)
+
+
+def verify_export(
+    source: IO[bytes],
+    progress: Progress,
+    work: Recomputation,
+    earlier: Callable[[int], Iterable[bytes]] = _nothing,
+) -> Report:
+    """Verify all of an export. `earlier` gives the entries before an index, of a log whose beginning is archived.
+
+    Raises `OSError`, and what `earlier` raises.
+    """
     last = b""
     try:
         while line := source.readline(LONGEST):
+            if not last and line.startswith(_ENTRY) and (start := _find_start(line)):
+                for seq, entry in enumerate(earlier(start)):
+                    work.add(seq, entry)
             if last:
                 work.add(work.size, last.removesuffix(b"\n"))
                 if not work.size % _EVERY:
@@ -33,6 +50,15 @@ def verify_export(source: IO[bytes], progress: Progress, work: Recomputation) ->
         return _finish(end, work, progress)
     except ChainError as error:
         return work.report(error)
+
+
+def _find_start(line: bytes) -> int:
+    """The index of the first entry, where that is one at which an archive can end; else 0."""
+    try:
+        seq = orjson.loads(line).get("seq")
+    except (orjson.JSONDecodeError, AttributeError):
+        return 0
+    return seq if type(seq) is int and seq > 0 and not seq % WIDTH else 0
 
 
 def _read_end(line: bytes, work: Recomputation) -> dict[str, str]:

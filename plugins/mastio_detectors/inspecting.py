@@ -100,7 +100,7 @@ class Inspector:
     async def look(self, passages: Sequence[Passage], scope: str = "") -> Pass | Block:
         """`scope`: whose texts they are. Raises `InspectionError` where it does not work, unless the operator lets that
         pass."""
-        ends = self._clock() + self._deadline
+        began, spent = self._clock(), 0.0  # of our own turns: those of other exchanges do not count
         judgements: list[Judgement] = []
         try:
             done = 0
@@ -111,12 +111,14 @@ class Inspector:
                     judgement = self.judge_once(piece, passage.carrier, scope)
                     if judgement.findings:
                         judgements.append(judgement)
-                    if self._clock() > ends:
+                    if spent + self._clock() - began > self._deadline:
                         raise TimeoutError("the deadline is over")
                     done += len(piece) + EACH
                     if done >= PIECE:
                         done = 0
+                        spent += self._clock() - began
                         await asyncio.sleep(0)
+                        began = self._clock()
         except BROKEN as error:
             uninspected = self.give_up(error)
             judgements.append(Judgement((uninspected,), None))

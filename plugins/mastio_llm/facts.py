@@ -1,7 +1,8 @@
 """What policies may look at of a call: worked out when one does, once for all the ways that may carry it out.
 
-The names are those of `mastio.cedar.schema.FACTS`, and two more. `tools.calls`: the names and arguments of calls that
-are seen. `needs`: the facts that a policy has to look at to permit the call (`mastio.cedar.schema.EXPLICIT`).
+The names are those of `mastio.cedar.schema.FACTS`, and three more. `tools.calls`: the names and arguments of calls that
+are seen. `needs`: the facts that a policy has to look at to permit the call (`mastio.cedar.schema.EXPLICIT`). `memo`: a
+dict for what others work out of a call, kept as long as the call.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from mastio_llm.telling import TELL, Told
 class CallFacts:
     """Those of one call, whoever carries it out."""
 
-    __slots__ = ("_document", "_operation", "_told", "acts", "asked", "size")
+    __slots__ = ("_document", "_operation", "_told", "acts", "asked", "memo", "size")
 
     def __init__(
         self, operation: Operation, asked: Asked, document: Mapping[str, Any], size: int, acts: Acts = NO_ACTS
@@ -29,6 +30,7 @@ class CallFacts:
         self._document = document
         self._told: Told | None = None
         self.asked = asked
+        self.memo: dict[str, Any] = {}
         self.size = size
 
     def tell(self) -> None:
@@ -94,4 +96,5 @@ OF_CALL: Mapping[str, Callable[[CallFacts], Any]] = {
     "files": lambda call: call.acts.files,
     "stored": lambda call: call.acts.stored,
     "needs": lambda call: call.acts.needs,
+    "memo": lambda call: call.memo,
 }

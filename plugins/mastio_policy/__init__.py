@@ -18,6 +18,7 @@ from dataclasses import replace
 from cedarpy import Entities
 from pydantic import Field
 
+from mastio import aside
 from mastio.errors import AuditError
 from mastio.exchange import Action, Decision, Deny, Entry, NeedsApproval, Principal
 from mastio.hooks import Hooks, Plugin, PluginSettings
@@ -25,7 +26,7 @@ from mastio.inspection import Finding
 from mastio.services import Services
 from mastio.store.base import Directory, PolicyRow
 from mastio_policy.deciding import Rulebook, Shares, Slice
-from mastio_policy.facts import NONE, Subject
+from mastio_policy.facts import NONE, Subject, work_out
 from mastio_policy.figures import Figures
 from mastio_policy.rules import Policy, RulesError, encode_agent, parse_rules
 
@@ -106,6 +107,8 @@ class Policies:
         if known is None:
             return Deny("default", "No valid policies are loaded, so everything is denied.")
         subject = Subject(principal, action, self._now)
+        if known.long and action.attributes.get("request.bytes", 0) > aside.SHORT:
+            await aside.run(False, work_out, known.long, subject)
         shares = known.share(subject)
         self._last = (principal, action, shares)
         return self._decide(known, subject, shares, None)

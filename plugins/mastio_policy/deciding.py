@@ -22,7 +22,7 @@ import orjson
 from mastio.cedar.schema import OF_CONTENT, is_of_content
 from mastio.exchange import Allow, Decision, Deny, NeedsApproval, Principal
 from mastio.inspection import Finding
-from mastio_policy.facts import NONE, Reading, Subject, readings_of, write_context
+from mastio_policy.facts import LONG, NONE, Reading, Subject, readings_of, write_context
 from mastio_policy.rules import Policy, PolicySet, Question, Verdict, add_resource, relax, scope_of_actions
 
 Shares = tuple[object, ...]
@@ -52,7 +52,16 @@ class Slice:
     `needs`: facts that a policy has to look at to permit these actions. The others do not permit them.
     """
 
-    __slots__ = ("_content", "_content_readings", "_needs", "_plain_readings", "first", "shadow", "whole")
+    __slots__ = (
+        "_content",
+        "_content_readings",
+        "_needs",
+        "_plain_readings",
+        "first",
+        "long",
+        "shadow",
+        "whole",
+    )
 
     def __init__(self, enforced: Sequence[Policy], observed: Sequence[Policy], needs: frozenset[str] = NONE) -> None:
         self._needs = needs
@@ -67,6 +76,8 @@ class Slice:
         self._plain_readings = tuple(one for one in readings if not is_of_content(one.path))
         self._content_readings = tuple(one for one in readings if is_of_content(one.path))
         self._content: dict[tuple[Finding, ...], Shares] = {}
+        self.long = tuple(one.path for one in self._plain_readings if one.path in LONG)
+        """What it looks at that may take long to find."""
 
     @property
     def is_final(self) -> bool:

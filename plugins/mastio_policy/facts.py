@@ -20,6 +20,9 @@ from mastio_policy.risks import classify
 from mastio_policy.rules import Policy
 
 DAY = 86_400
+LONG = ("tools.risks", "tools.called_risks")
+"""Facts whose time grows with the names and arguments of a call: found beside the event loop for a long one."""
+
 NONE: frozenset[str] = frozenset()
 
 
@@ -79,12 +82,14 @@ def _itself(value: Any) -> Any:
 
 
 def write_context(readings: Iterable[Reading], subject: Subject) -> dict[str, Any]:
-    """The context of these facts, as Cedar's JSON takes it."""
+    """The context of these facts, as Cedar's JSON takes it. Of a set, which may be long, what policies tell apart."""
     context: dict[str, Any] = {}
-    for path, read, _ in readings:
+    for path, read, share in readings:
         value = read(subject)
         if value is None:
             continue
+        if FACTS[path].type.startswith("Set"):
+            value = share(value)
         place = context
         *groups, name = path.split(".")
         for group in groups:
@@ -129,13 +134,38 @@ def _count_tools(subject: Subject) -> int:
 def _risks(subject: Subject) -> frozenset[str]:
     if subject.action.kind == "mcp.call":
         return _called_risks(subject)
+    return _once("tools.risks", subject, _find_risks)
+
+
+def _find_risks(subject: Subject) -> frozenset[str]:
     names = _names(subject)
     return frozenset().union(*map(_classify_name, names)) if names else NONE
 
 
 def _called_risks(subject: Subject) -> frozenset[str]:
+    return _once("tools.called_risks", subject, _find_called_risks)
+
+
+def _find_called_risks(subject: Subject) -> frozenset[str]:
     calls = _called(subject)
     return frozenset().union(*(classify(name, arguments) for name, arguments in calls)) if calls else NONE
+
+
+def _once(path: str, subject: Subject, find: Read) -> frozenset[str]:
+    """Found once for a call, where the call has a place to keep it: each stage asks, for each way to carry it out."""
+    memo: dict[str, frozenset[str]] | None = subject.action.attributes.get("memo")
+    if memo is None:
+        found: frozenset[str] = find(subject)
+        return found
+    if path not in memo:
+        memo[path] = find(subject)
+    return memo[path]
+
+
+def work_out(paths: Iterable[str], subject: Subject) -> None:
+    """Find the facts of these paths now, so that reading them takes no time."""
+    for path in paths:
+        READ[path](subject)
 
 
 def _called_names(subject: Subject) -> frozenset[str]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import threading
 from time import monotonic
+from typing import Any
 
 import pytest
 
 from mastio import aside
-from mastio.errors import BadRequest
+from mastio.errors import BadRequest, Unavailable
 
 
 def wait_for_the_loop(told: threading.Event) -> bool:
@@ -59,3 +60,80 @@ async def test_what_it_raises_is_raised(is_brief: bool) -> None:
 )
 def test_what_is_short(raw: bytes, is_short: bool) -> None:
     assert aside.is_short(raw) == is_short
+
+
+def as_caller(name: str, work: Any, *args: Any) -> asyncio.Task[Any]:
+    """Long work of a caller, asked for in a context of its own as each exchange has one."""
+
+    async def ask() -> Any:
+        aside.serve(name)
+        return await aside.run(False, work, *args)
+
+    return asyncio.create_task(ask())
+
+
+class Gate:
+    """Work that ends when it is told to, and keeps the order in which work was done."""
+
+    def __init__(self) -> None:
+        self.opened = threading.Event()
+        self.order: list[str] = []
+
+    def wait(self) -> None:
+        assert self.opened.wait(30)
+
+    def note(self, name: str) -> None:
+        self.order.append(name)
+
+
+async def test_callers_take_turns() -> None:
+    gate = Gate()
+    first = as_caller("greedy", gate.wait)
+    await asyncio.sleep(0)
+    greedy = [as_caller("greedy", gate.note, "greedy") for _ in range(20)]
+    await asyncio.sleep(0)
+    others = [as_caller(name, gate.note, name) for name in ("alice", "bob")]
+    await asyncio.sleep(0)
+    gate.opened.set()
+    await asyncio.gather(first, *greedy, *others)
+    assert set(gate.order[:4]) >= {"alice", "bob"}, gate.order
+    assert gate.order.count("greedy") == 20
+
+
+async def test_so_much_work_of_one_caller_waits_and_no_more() -> None:
+    gate = Gate()
+    tasks = [as_caller("greedy", gate.wait)]
+    await asyncio.sleep(0)
+    tasks += [as_caller("greedy", gate.note, "greedy") for _ in range(aside.MOST_WAITING)]
+    await asyncio.sleep(0)
+    with pytest.raises(Unavailable):
+        await as_caller("greedy", gate.note, "too much")
+    other = as_caller("alice", gate.note, "alice")
+    await asyncio.sleep(0)
+    gate.opened.set()
+    await asyncio.gather(*tasks, other)
+    assert "too much" not in gate.order and "alice" in gate.order
+
+
+async def test_work_that_nobody_waits_for_is_not_begun() -> None:
+    gate = Gate()
+    first = as_caller("alice", gate.wait)
+    await asyncio.sleep(0)
+    gone = as_caller("alice", gate.note, "gone")
+    kept = as_caller("alice", gate.note, "kept")
+    await asyncio.sleep(0)
+    gone.cancel()
+    gate.opened.set()
+    await asyncio.gather(first, kept)
+    assert gate.order == ["kept"]
+
+
+async def test_a_cancelled_caller_does_not_stop_the_turns() -> None:
+    gate = Gate()
+    first = as_caller("alice", gate.wait)
+    await asyncio.sleep(0.01)
+    first.cancel()
+    kept = as_caller("bob", gate.note, "kept")
+    await asyncio.sleep(0)
+    gate.opened.set()
+    await asyncio.wait_for(kept, 30)

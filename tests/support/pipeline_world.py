@@ -101,9 +101,13 @@ class World:
         reply: Reply = self.reply
         return reply
 
+    def head_of(self, headers: Any = (), route: Route = CHAT) -> RequestHead:
+        """The head of a request with these headers."""
+        return RequestHead("id", "POST", "/chat", b"", {}, list(headers), route, None, "127.0.0.1")
+
     async def run(self, body: bytes = b"body", headers: Any = (), route: Route = CHAT, more: Any = ()) -> None:
         pipeline = self.pipeline or Pipeline([CHAT], [("test", self.hooks), *more], self.services, Telemetry(), 10)
-        head = RequestHead("id", "POST", "/chat", b"", {}, list(headers), route, None, "127.0.0.1")
+        head = self.head_of(headers, route)
         pieces = [{"type": "http.request", "body": body, "more_body": False}]
         pieces = self.arriving or pieces
 

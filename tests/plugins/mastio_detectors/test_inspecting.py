@@ -303,3 +303,18 @@ async def test_what_was_found_is_found_again(engine: Engine) -> None:
     inspector = make(engine)
     for _ in range(2):
         assert isinstance(await ask(inspector, OVERRIDE), Block)
+
+
+async def test_the_time_of_others_does_not_count_towards_the_deadline() -> None:
+    """While this gives way, the clock goes on by more than the deadline."""
+    now = [0.0]
+    inspector = make(Counting(), clock=lambda: now[0])
+
+    async def others() -> None:
+        for _ in range(200):
+            now[0] += 10.0
+            await asyncio.sleep(0)
+
+    busy = asyncio.create_task(others())
+    assert isinstance(await ask(inspector, *["a text of some length"] * 5000), Pass)
+    busy.cancel()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -15,7 +16,7 @@ from mastio.exchange import Action, Allow, Decision, Deny, NeedsApproval, Princi
 from mastio.inspection import Finding
 from mastio.store.base import PolicyRow
 from mastio.store.control import STARTER
-from mastio_policy import Policies, Settings
+from mastio_policy import Policies, Settings, facts
 from mastio_policy.deciding import Rulebook
 from mastio_policy.facts import READ, Reading, Subject, readings_of, write_context
 from mastio_policy.rules import Policy, PolicySet, Question, encode_agent, parse_rules
@@ -203,7 +204,9 @@ def some_request(chance: random.Random) -> tuple[Principal, Action, tuple[Findin
 
 def say_at_once(everything: Sequence[Policy], subject: Subject) -> Decision:
     """By all policies and the whole context, without slices, times, shares or memory."""
-    context = orjson.dumps(write_context([Reading(path, READ[path], repr) for path in FACTS], subject)).decode()
+    context = orjson.dumps(
+        write_context([Reading(path, READ[path], lambda value: value) for path in FACTS], subject)
+    ).decode()
     action, calm = subject.action, [policy for policy in everything if policy.hold is None]
     question = Question(("Agent", subject.principal.name), ("Action", action.kind), ("Model", action.target), context)
     verdict, without = (PolicySet(p).judge(question, encode_agent(subject.principal)) for p in (everything, calm))
@@ -330,3 +333,31 @@ def test_a_source_that_did_not_change_is_not_parsed_again() -> None:
     policies.reload()
     assert policies._parsed["starter", STARTER.cedar] is before["starter", STARTER.cedar]
     assert [name for name, _ in policies._parsed] == ["starter", "q"], "what is gone is forgotten"
+
+
+@pytest.mark.parametrize("calls", ["names", "calls"])
+async def test_long_facts_are_found_beside_the_event_loop_and_once(calls: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = """permit(principal, action, resource);
+        forbid(principal, action, resource) when { context.tools.called_risks.contains("payment") };
+        forbid(principal, action, resource) when { context.tools.risks.contains("admin") };"""
+    policies = Policies(Directory(PolicyRow("all", source)), Settings(hold_wait=0), lambda: 5000.0)  # type: ignore[arg-type]
+    found: list[int] = []
+    classify = facts.classify
+
+    def watch(name: str, arguments: object = None) -> frozenset[str]:
+        found.append(threading.get_ident())
+        return classify(name, arguments)
+
+    monkeypatch.setattr(facts, "classify", watch)
+    many = tuple(f"grant_{number}_{calls}" for number in range(3000))
+    memo: dict[str, frozenset[str]] = {}
+    attributes = {
+        "tools.names": many if calls == "names" else (),
+        "tools.calls": tuple((name, {"amount": 1}) for name in many) if calls == "calls" else (),
+        "request.bytes": 100_000,
+        "memo": memo,
+    }
+    for _ in range(3):
+        decision = await policies.authorize(ALICE, Action("llm.chat", "Model", "stub/gpt", attributes))
+        assert decision is not None and decision.effect == "deny"
+    assert len(found) == len(many) and threading.get_ident() not in found

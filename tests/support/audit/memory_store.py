@@ -16,7 +16,7 @@ from mastio.transparency.merkle import Node
 from mastio_audit import chain
 from mastio_audit.chain import Head, Row
 from mastio_audit.sequencer import Sequencer
-from mastio_audit.store import Build, Extent, OpenIntent, StoreError
+from mastio_audit.store import Build, Extent, OpenIntent, Space, StoreError
 
 Fault = Literal["before", "after", "defect"]
 
@@ -77,6 +77,18 @@ class MemoryStore:
 
     async def nodes(self, level: int, start: int, limit: int) -> Sequence[Node]:
         return [node for node in self.tree_nodes if node.level == level and node.index >= start][:limit]
+
+    async def archived(self, index: int) -> bytes | None:
+        return None
+
+    async def space(self) -> Space:
+        return Space(0)
+
+    async def oldest_open(self) -> int | None:
+        return min(self.open_intents, default=None)
+
+    async def forget(self, index: int, hashes: Sequence[bytes]) -> None:
+        raise StoreError("nothing is archived from memory")
 
     async def leftovers(self, owner: str) -> Sequence[Row]:
         return [self.rows[seq] for seq, intent in self.open_intents.items() if intent.owner == owner]

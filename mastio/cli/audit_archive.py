@@ -1,0 +1,109 @@
+"""`mastio audit archive`: moves old, sealed segments of the log out of the store into a folder."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import dataclasses
+import json
+import re
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from mastio.cli import audit_places as places
+from mastio.errors import ConfigurationError
+from mastio_audit.archiving import Archived, Limits, archive, file_cursors
+from mastio_audit.postgres import PostgresStore
+from mastio_audit.sqlite import SqliteStore
+from mastio_audit.store import AuditStore
+
+DAY = 86_400
+OWNER = "archive/0"
+"""Who appends the one entry about it."""
+
+
+def add_verbs(verbs: Any) -> None:
+    verb = places.add_verb(verbs, "archive", "move sealed segments of the log out of the store into a folder", run)
+    place = verb.add_mutually_exclusive_group()
+    place.add_argument("--data", type=Path, metavar="DIR", help="data folder (default: ./data)")
+    place.add_argument("--database", metavar="URL", help="the PostgreSQL database that holds the log")
+    verb.add_argument(
+        "--before",
+        required=True,
+        metavar="T",
+        help="only entries before this time: RFC 3339, a date, or 90d (days ago)",
+    )
+    verb.add_argument("--to", required=True, type=Path, metavar="DIR", help="the folder of the archive")
+    places.add_vkey(verb)
+    verb.add_argument(
+        "--checkpoint", type=Path, metavar="FILE", help="a signed checkpoint (default: the one kept beside the log)"
+    )
+    verb.add_argument(
+        "--ignore-sink",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="a sink that is not in use any more; repeatable",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Raises `ConfigurationError`, `StoreError`, `ChainError`, `NoteError`."""
+    before = parse_before(args.before, time.time())
+    signed, known = places.read_signed(args), places.known_keys(args)
+    checkpoint = places.open_signed(signed, known)
+    public = {"checkpoint": signed, "vkey": "".join(f"{one}\n" for one in reversed(known)).encode()}
+    data = None if args.database is not None else places.folder_of(args)
+
+    def limit(sinks: Mapping[str, int]) -> Limits:
+        return Limits(before, checkpoint, {name: at for name, at in sinks.items() if name not in args.ignore_sink})
+
+    done = asyncio.run(_archive(_open_store(args), args.to.resolve(), data, limit, public))
+    if data is not None and done.end:
+        places.remember_archive(data, args.to.resolve())
+    if args.json:
+        print(json.dumps(dataclasses.asdict(done)))
+    else:
+        print(f"moved         {done.end - done.start} entries, from {done.start}")
+        print(f"stays         entry {done.end} and later: {done.reason}")
+    return 0
+
+
+async def _archive(store: AuditStore, folder: Path, data: Path | None, limit: Any, public: Any) -> Archived:
+    try:
+        await store.open()
+        sinks = (
+            await store.cursors()
+            if isinstance(store, PostgresStore)
+            else file_cursors(data / "sinks" if data else folder)
+        )
+        return await archive(store, folder, limit(sinks), public)
+    finally:
+        await store.close()
+
+
+def _open_store(args: argparse.Namespace) -> AuditStore:
+    database = args.database or places.find_database(places.folder_of(args))
+    if database:
+        return PostgresStore(database, OWNER)
+    file = places.folder_of(args) / "db" / "audit.sqlite"
+    if not file.is_file():
+        raise ConfigurationError("There is no audit log in this folder.", "Name the data folder with --data.")
+    return SqliteStore(file, alone=False)
+
+
+def parse_before(text: str, now: float) -> float:
+    """Unix time. A date is its first moment in UTC. Raises `ConfigurationError`."""
+    days = re.fullmatch(r"([0-9]{1,5})d", text)
+    if days:
+        return now - int(days[1]) * DAY
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise ConfigurationError(
+            f"--before {text} is no time.", "Write 2026-01-31, 2026-01-31T12:00:00Z, or 90d."
+        ) from error
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()

@@ -1,0 +1,67 @@
+"""Tells the audit log of refusals of unknown callers: each within the rate, and the others in one entry a second."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+from collections.abc import Awaitable, Callable
+
+from mastio.errors import MastioError
+from mastio.exchange import Entry
+from mastio.refusals import Refusals, describe
+
+EVERY = 1.0  # seconds
+log = logging.getLogger("mastio.refusals")
+
+
+class RefusalLog:
+    """`Refusals` with a clock and a log. A counted refusal is answered at once; its entry follows within a second."""
+
+    def __init__(
+        self, refusals: Refusals, record: Callable[[Entry], Awaitable[int]], monotonic: Callable[[], float]
+    ) -> None:
+        self._refusals = refusals
+        self._record = record
+        self._monotonic = monotonic
+        self._telling: asyncio.Task[None] | None = None
+
+    def has_left(self, address: str) -> bool:
+        """Whether a refusal of this address would get an entry of its own."""
+        return self._refusals.has_left(address, self._monotonic())
+
+    def spend(self, address: str) -> None:
+        """An exchange of this address was recorded and refused then."""
+        self._refusals.spend(address, self._monotonic())
+
+    def takes(self, address: str) -> bool:
+        """Whether this refusal gets an entry of its own. If not, it is counted."""
+        if self._refusals.takes(address, self._monotonic()):
+            return True
+        if self._telling is None:
+            self._telling = asyncio.create_task(self._tell(), name="refusals")
+        return False
+
+    async def close(self) -> None:
+        """Record what is counted."""
+        if self._telling is not None:
+            self._telling.cancel()
+        await self._tell_counted()
+
+    async def _tell(self) -> None:
+        try:
+            while self._refusals.pending:
+                await asyncio.sleep(EVERY)
+                await self._tell_counted()
+        finally:
+            self._telling = None
+
+    async def _tell_counted(self) -> None:
+        counted = self._refusals.take_counted()
+        if not counted:
+            return
+        try:
+            await self._record(describe(counted, secrets.token_hex(16)))
+        except MastioError as error:
+            log.error("%d refusals are not recorded yet: %s", counted.total(), error.message)
+            self._refusals.put_back(counted)

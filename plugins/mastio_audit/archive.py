@@ -1,0 +1,127 @@
+"""An archive: sealed segments of the log as files, and store and archives read as one log.
+
+    DIR/tile/entries/…   entry bundles, and
+    DIR/tile/0/…         leaf hashes, as C2SP tlog-tiles names and lays them out: 256 entries in each file
+    DIR/checkpoint       a signed checkpoint that covers them
+    DIR/vkey             the public keys of the log, a line each
+
+Nothing in an archive has to be believed: the store keeps the tree over its entries, and every reader here compares.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from mastio.errors import ConfigurationError
+from mastio.transparency.merkle import WIDTH, Node
+from mastio_audit.chain import ChainError, Row
+from mastio_audit.store import Extent, LogReader, Space
+from mastio_audit.tiles import ENTRIES, Tile, unbundle, write_path
+
+HINT = "Name the folder that `mastio audit archive` wrote, with --archive."
+
+
+class Archive:
+    """One folder of bundles."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def path(self, tile: Tile) -> Path:
+        """The file of a tile."""
+        return self.folder / "tile" / write_path(tile)
+
+    def read(self, index: int) -> list[bytes] | None:
+        """The entries of a bundle; None: it is not here. Raises `ChainError` for one that is no bundle."""
+        try:
+            content = self.path(Tile(ENTRIES, index)).read_bytes()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise ConfigurationError(f"{self.folder} cannot be read ({error.strerror}).", HINT) from error
+        try:
+            entries = unbundle(content)
+        except ValueError as error:
+            raise ChainError(f"in the archive {error}", index * WIDTH) from error
+        if len(entries) != WIDTH:
+            raise ChainError("its bundle in the archive is not whole", index * WIDTH + min(len(entries), WIDTH - 1))
+        return entries
+
+
+class Archives:
+    """Several folders as one: each bundle is where it is found first."""
+
+    def __init__(self, folders: Sequence[Path]) -> None:
+        self._archives = [Archive(folder) for folder in folders]
+
+    def read(self, index: int) -> list[bytes]:
+        """The entries of a bundle. Raises `ConfigurationError` where no folder has it, `ChainError`."""
+        for archive in self._archives:
+            if (entries := archive.read(index)) is not None:
+                return entries
+        start = index * WIDTH
+        raise ConfigurationError(f"Entries {start} to {start + WIDTH - 1} are in an archive that is not here.", HINT)
+
+    def iterate(self, end: int) -> Iterator[bytes]:
+        """All entries before `end`, which begins a bundle."""
+        for index in range(end // WIDTH):
+            yield from self.read(index)
+
+    def content(self, path: str) -> bytes | None:
+        """The file at a path below `/v1/audit/log/`, if some folder has it."""
+        for archive in self._archives:
+            file = archive.folder / path
+            if path.startswith("tile/entries/") and file.is_file():
+                return file.read_bytes()
+        return None
+
+
+class JoinedReader:
+    """A stored log whose beginning is in archives. See `LogReader`; for the command line, not for a worker."""
+
+    def __init__(self, reader: LogReader, folders: Sequence[Path]) -> None:
+        self._reader = reader
+        self._archives = Archives(folders)
+        self._start = 0
+
+    async def open(self) -> None:
+        await self._reader.open()
+
+    async def extent(self) -> Extent:
+        extent = await self._reader.extent()
+        self._start = extent.start
+        return extent
+
+    async def read(self, start: int, limit: int) -> Sequence[Row]:
+        await self.extent()
+        if start < 0:
+            found = await self._reader.read(start, 1)
+            if found and found[0][0] < 0:
+                return found
+        rows: list[Row] = []
+        at = max(start, 0)
+        while at < self._start and len(rows) < limit:
+            entries = await asyncio.to_thread(self._archives.read, at // WIDTH)
+            skipped = at % WIDTH
+            rows += enumerate(entries[skipped : skipped + limit - len(rows)], at)
+            at = start + len(rows) if start >= 0 else len(rows)
+        if len(rows) < limit:
+            rows += await self._reader.read(at, limit - len(rows))
+        return rows
+
+    async def read_prefixed(self, start: int, stop: int, limit: int, prefix: bytes) -> Sequence[Row]:
+        return [row for row in await self.read(start, min(limit, stop - start)) if row[1].startswith(prefix)]
+
+    async def nodes(self, level: int, start: int, limit: int) -> Sequence[Node]:
+        return await self._reader.nodes(level, start, limit)
+
+    async def archived(self, index: int) -> bytes | None:
+        return await self._reader.archived(index)
+
+    async def space(self) -> Space:
+        return await self._reader.space()
+
+    async def close(self) -> None:
+        await self._reader.close()
