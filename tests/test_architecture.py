@@ -19,7 +19,8 @@ PLUGIN_MAY = {
     "mastio.errors", "mastio.exchange", "mastio.hooks", "mastio.jose", "mastio.oauth_client", "mastio.presented",
     "mastio.upstream_tls",
     "mastio.provider_secrets",
-    "mastio.problem", "mastio.rotation", "mastio.services", "mastio.strictjson", "mastio.target", "mastio.store.base",
+    "mastio.problem", "mastio.request_headers",
+    "mastio.rotation", "mastio.services", "mastio.strictjson", "mastio.target", "mastio.store.base",
     "mastio.pki.certificates", "mastio.pki.files", "mastio.transparency", "mastio.transparency.merkle",
     "mastio.transparency.notes",
 }  # fmt: skip
@@ -33,6 +34,7 @@ PURE = [
     "mastio/approval.py", "mastio/budgets.py", "mastio/decoding.py", "mastio/destination.py", "mastio/exchange.py",
     "mastio/ed25519.py", "mastio/errors.py", "mastio/identity.py",
     "mastio/jose.py", "mastio/strictjson.py", "mastio/target.py", "mastio/problem.py", "mastio/presented.py",
+    "mastio/request_headers.py",
     "mastio/restriction.py", "mastio/rotation.py", "mastio/routes.py", "mastio/pki/certificates.py",
     "mastio/pki/est.py",
     "mastio/cedar/paths.py", "mastio/cedar/schema.py", "mastio/cedar/source.py", "mastio/cedar/usage.py",

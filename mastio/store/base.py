@@ -127,7 +127,8 @@ class ConnectionRow:
     `methods` in upper case, empty: all. `paths` are globs on the path behind the base URL, which begins with `/`.
     `redirects`: whether redirects within the upstream's own origin are followed; `redirect_hosts` are others to which
     they may lead, without the credential. `keep_headers` are reply headers that are let through although they are
-    taken out by default (`set-cookie`, `www-authenticate`). `ca` is PEM, whom to trust instead of the system's
+    taken out by default (`set-cookie`, `www-authenticate`). `request_headers`, in lower case, are headers of requests
+    that go up beside those of `mastio.request_headers.DEFAULT`. `ca` is PEM, whom to trust instead of the system's
     authorities; `pin` the SHA-256 (hex) of the one certificate that is accepted.
     """
 
@@ -144,6 +145,7 @@ class ConnectionRow:
     limits: ConnectionLimits = ConnectionLimits()
     timeouts: Mapping[str, float] = field(default_factory=dict)
     keep_headers: tuple[str, ...] = ()
+    request_headers: tuple[str, ...] = ()
     ca: str | None = None
     pin: str | None = None
 
