@@ -46,6 +46,7 @@ PURE = [
     "plugins/mastio_llm/counting.py", "plugins/mastio_llm/prices.py",
     "plugins/mastio_detectors/engine.py", "plugins/mastio_detectors/scoring.py", "plugins/mastio_detectors/lexicon.py",
     "plugins/mastio_detectors/disguise.py", "plugins/mastio_detectors/judging.py", "plugins/mastio_detectors/cues.py",
+    "plugins/mastio_detectors/rulings.py", "plugins/mastio_detectors/definitions.py",
     "plugins/mastio_limits/ledger.py", "plugins/mastio_limits/matching.py", "plugins/mastio_limits/refusal.py",
     "plugins/mastio_llm/sse.py", "plugins/mastio_llm/links.py", "plugins/mastio_llm/translate/translation.py",
     "plugins/mastio_llm/translate/conversation.py", "plugins/mastio_llm/translate/checks.py",

@@ -188,6 +188,43 @@ class RedactionRow:
     never: tuple[str, ...] = ()
 
 
+DetectorAction = Literal["block", "flag", "off"]
+DefinitionAction = Literal["observe", "block", "off"]
+
+
+@dataclass(frozen=True, slots=True)
+class ClassRule:
+    """What is done about a class of content. `threshold`: the score from which on it is recorded, `block_threshold`:
+    from which on it is refused, where the action is `block`. None: as the settings say."""
+
+    action: DetectorAction
+    threshold: int | None = None
+    block_threshold: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AllowedTool:
+    """A tool whose definition an admin has judged. `sha256` of the one definition that is meant; None: every one."""
+
+    name: str
+    sha256: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DetectorRow:
+    """What detectors do for some agents, groups and models instead of what the settings say. Globs; an empty tuple
+    matches everything. `classes` by name; `definitions`: what is done about definitions of tools; `tools` that are
+    allowed whatever their definitions look like."""
+
+    name: str
+    classes: Mapping[str, ClassRule] = field(default_factory=dict)
+    agents: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
+    definitions: DefinitionAction | None = None
+    tools: tuple[AllowedTool, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class BudgetRow:
     """A limit on what agents use in a period. `limit` in the unit: tokens, requests, or 10^-9 USD.
@@ -356,6 +393,10 @@ class Directory(Protocol):
 
     @property
     def redaction(self) -> Mapping[str, RedactionRow]:
+        """By name."""
+
+    @property
+    def detectors(self) -> Mapping[str, DetectorRow]:
         """By name."""
 
     @property

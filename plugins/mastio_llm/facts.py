@@ -11,7 +11,7 @@ from typing import Any
 from mastio.destination import find_destination
 from mastio.store.base import ProviderRow
 from mastio_llm.dialects.operation import Asked, Operation
-from mastio_llm.telling import TELL, Told
+from mastio_llm.telling import TELL, Told, find_definitions
 
 
 class CallFacts:
@@ -25,6 +25,11 @@ class CallFacts:
         self._told: Told | None = None
         self.asked = asked
         self.size = size
+
+    @property
+    def definitions(self) -> tuple[tuple[str, dict[str, Any]], ...]:
+        """The tools that are offered, by name. Not remembered: asked for where one is suspected."""
+        return tuple(find_definitions(self._document))
 
     def tell(self) -> None:
         """Find out now what is told of it, where that may take long."""
@@ -58,6 +63,8 @@ class Facts(Mapping[str, Any]):
         call = self._call
         if call is not None and (read := OF_CALL.get(path)) is not None:
             return read(call)
+        if call is not None and path == "tools.definitions":
+            return call.definitions
         found = OF_PROVIDER.get(path)
         return default if found is None else found(self._provider)
 
