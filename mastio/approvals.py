@@ -2,8 +2,9 @@
 
 The pipeline asks here when policies say `NeedsApproval`. A hold is bound to the agent and to its very request, by a
 keyed digest: the same request again finds the same hold, on every worker and replica, and another request never does.
-What a human sees of it are names and sizes. The hold is taken in the moment before the intent is written; after a crash
-in between it is used and nothing was done.
+Path, query, headers that go upstream and body are the request; what only traces it is not. A human sees its path, query
+and headers, names and sizes. The hold is taken in the moment before the intent is written; after a crash in between it
+is used and nothing was done.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from typing import Any
 import orjson
 
 from mastio.errors import Denied
-from mastio.exchange import NeedsApproval
+from mastio.exchange import Message, NeedsApproval
+from mastio.request_headers import TRACING
 from mastio.services import Approval, Wanted
 from mastio.store.base import Directory, Hold
 from mastio.store.holds import CONTENT, HoldStore, new_hold_id
@@ -31,6 +33,8 @@ MAX_WAITING = 64
 RETRY_AFTER = "10"
 MAX_CONTENT = 32 * 1024
 MAX_NAMES = 100
+MAX_VALUE = 2048
+"""Characters of a query or of a header's value."""
 
 
 class StoredApprovals:
@@ -71,7 +75,7 @@ class StoredApprovals:
         sent = hashlib.sha256(wanted.raw).hexdigest()
         bound = [
             principal.name, agent.created_at, action.kind, action.target_type, action.target,
-            head.method, head.path, head.query.decode("latin-1"), sent,
+            head.method, head.path, head.query.decode("latin-1"), sent, *_bound(wanted.message),
         ]  # fmt: skip
         return Hold(
             id=new_hold_id(),
@@ -96,6 +100,7 @@ def describe(wanted: Wanted) -> dict[str, Any]:
         "target": f'{action.target_type}::"{action.target}"',
         "method": wanted.head.method,
         "path": wanted.head.path,
+        **_describe_head(wanted),
         "policy": wanted.asked.rule,
         "why": wanted.asked.message,
         "bytes": len(wanted.raw),
@@ -111,9 +116,31 @@ def describe(wanted: Wanted) -> dict[str, Any]:
     return said
 
 
-def plain(name: str) -> str:
-    """The caller wrote it: on one line, and no longer than a name."""
-    return "".join(c if c.isprintable() else "\ufffd" for c in name[:128])
+def _bound(message: Message) -> list[object]:
+    """What else goes upstream and may change what is done: headers of a connection, and of a call to a model."""
+    headers = sorted(pair for pair in message.headers if pair[0].encode() not in TRACING)
+    context = sorted(message.question.context) if message.question is not None else []
+    return [headers, [part.decode("latin-1") for part in context]]
+
+
+def _describe_head(wanted: Wanted) -> dict[str, Any]:
+    """The query and the headers that go upstream. A cookie is a secret of the agent's: its length alone."""
+    said: dict[str, Any] = {}
+    if wanted.head.query:
+        said["query"] = plain(wanted.head.query.decode("latin-1"), MAX_VALUE)
+    headers = [(name, value) for name, value in wanted.message.headers if name.encode() not in TRACING]
+    if headers:
+        said["headers"] = [
+            f"{name}: " + (f"({len(value)} characters)" if name == "cookie" else plain(value, MAX_VALUE))
+            for name, value in headers[:MAX_NAMES]
+        ]
+    return said
+
+
+def plain(text: str, most: int = 128) -> str:
+    """The caller wrote it: on one line, cut to `most` characters, which it says."""
+    shown = "".join(c if c.isprintable() else "\ufffd" for c in text[:most])
+    return shown if len(text) <= most else f"{shown}… ({len(text)} characters)"
 
 
 def refuse(hold: Hold, asked: NeedsApproval) -> Denied:

@@ -7,7 +7,7 @@ only be made from the one before it, and `dispatch` takes the last. Leaving a st
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
@@ -307,6 +307,8 @@ class Message:
     """Where texts are in it and in its reply; None: there are none, and it is not inspected."""
     stream: Stream | None = None
     """The body, where it goes on as it arrives; `raw` is empty then."""
+    headers: Sequence[tuple[str, str]] = ()
+    """The caller's headers that go upstream as part of what is done, where the action has any."""
     narrow: Narrow | None = None
     """Finishes reading once the action is authorized, or None when nothing is left to read."""
 

@@ -32,6 +32,7 @@ from mastio.exchange import (
     Role,
     TokenCredential,
 )
+from mastio.presented import CLAIM_MARK
 from mastio.store.base import Agent
 
 ROLES: Mapping[Role, frozenset[Role]] = {
@@ -71,6 +72,8 @@ def bind(credentials: Sequence[Credential], agents: Mapping[str, Agent], now: fl
     if admin is not None:
         if len(credentials) > 1:
             raise AuthenticationError("An admin token stands alone.", code="ambiguous_credential")
+        if admin.token_hash.startswith(CLAIM_MARK):
+            return _claimant(admin.name)
         return Principal(admin.name, ROLES[admin.role], credential={"type": "admin", "name": admin.name})
     if key is not None and (token, proof, assertion) != (None, None, None):
         raise AuthenticationError("Beside an API key only a certificate may stand.", code="ambiguous_credential")
@@ -94,6 +97,12 @@ def bind(credentials: Sequence[Credential], agents: Mapping[str, Agent], now: fl
     first = key or token or certificate
     since = first.issued_at if first is not None else 0.0
     return principal_of(agent, said, key.restriction if key else None, address, since)
+
+
+def _claimant(name: str) -> Principal:
+    """Who has the one-time code of an admin: may rotate it into a token, and nothing else."""
+    only = Restriction(paths=(f"/v1/admin/admins/{name}/rotate",))
+    return Principal(name, ROLES["admin"], credential={"type": "claim", "name": name}, restriction=only)
 
 
 def principal_of(

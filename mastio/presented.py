@@ -26,6 +26,12 @@ HEADERS = PROVIDER_HEADERS | {AUTHORIZATION}
 """Every header that may hold a secret of the caller: none of them is passed on, but for a password."""
 
 ADMIN_PREFIX = b"mastio_admin_"
+CLAIM_PREFIX = b"mastio_admin_claim_"
+"""Of a one-time code: good for giving an admin a token, and for nothing else."""
+
+CLAIM_MARK = "claim:"
+"""How the kept hash of such a code begins."""
+
 API_KEY_PREFIX = b"mastio_sk_"
 CERTIFICATE = b"certificate"
 """What a caller says whose software insists on sending some key: look at my client certificate."""
@@ -111,6 +117,21 @@ def parse_password(value: str) -> tuple[str, str] | None:
     except ValueError:
         return None
     return (user, password) if colon else None
+
+
+def digest_secret(secret: bytes) -> str:
+    """What the holder of a secret may tell others of it: SHA-256, hex. Secrets are random and long."""
+    return hashlib.sha256(secret).hexdigest()
+
+
+def hash_digest(key: bytes, digest: str) -> str:
+    """How a secret is kept of which only `digest_secret` is known."""
+    return hash_secret(key, f"sha256:{digest}".encode("ascii"))
+
+
+def hash_claim(key: bytes, digest: str) -> str:
+    """How a one-time code is kept until a token takes its place. No token is ever found by it."""
+    return CLAIM_MARK + hash_secret(key, f"claim:{digest}".encode("ascii"))
 
 
 def hash_secret(key: bytes, secret: bytes) -> str:

@@ -133,12 +133,18 @@ def is_of_content(path: str) -> bool:
     return path.startswith(f"{CONTENT}.") or path == UNINSPECTED
 
 
-def write_schema(own: Mapping[tuple[str, ...], Type] | None = None) -> str:
-    """The schema as Cedar text. `own`: attributes of agents that are the operator's, by path, all optional."""
+HEADERS = "headers"
+"""The group of headers that go to a connection: strings by name in lower case, each optional. It is there for actions
+on connections alone. Which names it has in the schema depends on the policies."""
+
+
+def write_schema(own: Mapping[tuple[str, ...], Type] | None = None, headers: Iterable[str] = ()) -> str:
+    """The schema as Cedar text. `own`: attributes of agents that are the operator's, by path, all optional. `headers`:
+    names in the group `HEADERS`."""
     agent = _write_record(_nest({(name,): ("String", False) for name in AGENT} | _as_optional(own or {})))
-    context = _write_record(
-        _nest({tuple(path.split(".")): (fact.type, fact.optional) for path, fact in FACTS.items()}), depth=0
-    )
+    facts = _nest({tuple(path.split(".")): (fact.type, fact.optional) for path, fact in FACTS.items()})
+    named: Shape = dict.fromkeys(sorted(headers), ("String", True))
+    context = _write_record({**facts, HEADERS: named}, depth=0)
     entities = ["entity Group;", f"entity Agent in [Group] = {agent};"]
     for name, attributes in RESOURCES.items():
         shape = _write_record(_nest({(attribute,): ("String", False) for attribute in attributes}))

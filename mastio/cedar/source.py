@@ -18,7 +18,7 @@ import cedarpy
 import orjson
 
 from mastio.cedar.paths import looks_of
-from mastio.cedar.schema import AGENT, Type, write_schema
+from mastio.cedar.schema import AGENT, HEADERS, Type, write_schema
 from mastio.cedar.usage import find_types
 
 MAX_CHARACTERS = 64 * 1024
@@ -124,7 +124,12 @@ def _verify_schema(source: str, rules: list[Rule]) -> None:
     if len(own) > MAX_OWN:
         raise CedarError(f"The source names more than {MAX_OWN} attributes of agents.")
     used = find_types(rule.policy for rule in rules)
-    errors = _validate(source, {path: used.get(path, "String") for path in sorted(own)})
+    headers = {
+        look.path[1] for rule in rules for look in looks_of(rule.policy)
+        if look.variable == "context" and look.path[:1] == (HEADERS,) and len(look.path) > 1
+    }  # fmt: skip
+    _verify_headers(headers)
+    errors = _validate(source, {path: used.get(path, "String") for path in sorted(own)}, frozenset(headers))
     if errors:
         number, _, reason = min(
             (_number(policy) if policy else 0, "unable to find" in why, why) for policy, why in errors
@@ -133,16 +138,24 @@ def _verify_schema(source: str, rules: list[Rule]) -> None:
         raise CedarError(f"Line {line}: {_say(reason)}")
 
 
-def _validate(source: str, own: Mapping[tuple[str, ...], Type]) -> list[tuple[str, str]]:
-    result = cedarpy.validate_policies(source, _schema(tuple(own.items())))
+def _verify_headers(names: set[str]) -> None:
+    if len(names) > MAX_OWN:
+        raise CedarError(f"The source names more than {MAX_OWN} headers.")
+    for name in sorted(names):
+        if name != name.lower():  # it would never be there
+            raise CedarError(f"The header {name[:64]} has to be written in lower case.")
+
+
+def _validate(source: str, own: Mapping[tuple[str, ...], Type], headers: frozenset[str]) -> list[tuple[str, str]]:
+    result = cedarpy.validate_policies(source, _schema(tuple(own.items()), headers))
     if result.validation_passed:
         return []
     return [(error.policy_id, error.error) for error in result.errors] or [("", "not valid in the schema")]
 
 
 @lru_cache(maxsize=64)
-def _schema(own: tuple[tuple[tuple[str, ...], Type], ...]) -> cedarpy.Schema:
-    return cedarpy.Schema.from_str(write_schema(dict(own)))
+def _schema(own: tuple[tuple[tuple[str, ...], Type], ...], headers: frozenset[str]) -> cedarpy.Schema:
+    return cedarpy.Schema.from_str(write_schema(dict(own), headers))
 
 
 def _say(reason: str) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from mastio.cedar.paths import chain_of
-from mastio.cedar.schema import FACTS, Type
+from mastio.cedar.schema import FACTS, HEADERS, Type
 
 _NUMBERS = frozenset({"<", "<=", ">", ">=", "+", "-", "*", "neg"})
 _SETS = frozenset({"contains", "containsAll", "containsAny", "isEmpty"})
@@ -88,6 +88,8 @@ def _type_of(expression: Any) -> Type | None:
     chain = chain_of(expression)
     if chain is None:
         return None
+    if chain[0] == "context" and chain[1][:1] == (HEADERS,):
+        return "String"
     fact = FACTS.get(".".join(chain[1]))
     if chain[0] == "context":
         return None if fact is None else fact.type

@@ -33,6 +33,7 @@ VERBS = {
     "connections": "list, show, create, change, rotate, remove connections to other APIs",
     "policy": "list, show, set, remove, check, eval, replay policies; install those that come with the appliance",
     "budgets": "list, show, add, remove limits of requests, tokens and USD",
+    "detectors": "list, show, add, remove detector policies; allow a tool, explain",
     "redaction": "list, show, add, remove redaction policies; explain and reidentify",
     "audit": "verify the audit log; proofs, exports, checkpoints, receipts",
     "stub-llm": "run a stand-in for an LLM provider",

@@ -14,6 +14,7 @@ import httpx
 
 from mastio.client.enroll import Refused, open_client, read_ca, send
 from mastio.errors import ConfigurationError
+from mastio.pki.files import write_private
 
 
 class Held(Exception):
@@ -63,10 +64,20 @@ def raise_if_held(reply: httpx.Response) -> None:
 
 
 def print_held(args: argparse.Namespace, hold: dict[str, Any]) -> None:
+    code, file = hold.get("claim"), getattr(args, "token_to", None)
+    if code is not None and file is not None:
+        try:
+            write_private(file, f"{code}\n".encode("ascii"))
+            del hold["claim"]
+            code = None
+        except OSError:
+            print(f"mastio: {file} cannot be written, so the code is printed.", file=sys.stderr)
     if args.json:
         print(json.dumps(hold))
-    else:
-        print(f"waits for another admin: mastio holds approve {plain(hold['id'])} (until {plain(hold['expires_at'])})")
+        return
+    print(f"waits for another admin: mastio holds approve {plain(hold['id'])} (until {plain(hold['expires_at'])})")
+    if code is not None:
+        print(f"then the token is claimed once with this code (mastio admins claim): {plain(code)}")
 
 
 def connect(args: argparse.Namespace) -> httpx.Client:

@@ -1,9 +1,15 @@
-"""`mastio admins`: list, show, add, change, remove named admins, and give one a new token."""
+"""`mastio admins`: list, show, add, change, remove named admins, and give one a new token.
+
+A new admin's token is best made by its holder: `new-token` prints what others may know of it, `claim` takes a one-time
+code to the appliance.
+"""
 
 from __future__ import annotations
 
 import argparse
+import secrets
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +17,9 @@ import httpx
 
 from mastio.cli.administer import add_verb, administer, item_path, pages, print_one, print_rows
 from mastio.client.enroll import send
+from mastio.errors import ConfigurationError
 from mastio.pki.files import write_private
+from mastio.presented import ADMIN_PREFIX, digest_secret
 
 ADMINS = "/v1/admin/admins"
 ROLES = ("admin", "operator", "auditor")
@@ -25,6 +33,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add.add_argument("name")
     add.add_argument("--role", required=True, choices=ROLES)
     _add_token_to(add)
+    own = verbs.add_parser("new-token", help="make a token here, and print only its SHA-256, for add --token-sha256")
+    own.add_argument("--token-to", type=Path, required=True, metavar="FILE", help="write the token there (0600)")
+    own.set_defaults(local=make_token)
+    claim = add_verb(verbs, "claim", "make a token here in place of the one-time code in --token-file", claim_token)
+    claim.add_argument("name")
+    claim.add_argument("--token-to", type=Path, required=True, metavar="FILE", help="write the token there (0600)")
     change = add_verb(verbs, "change", "change an admin's role or end", change_admin)
     change.add_argument("name")
     change.add_argument("--role", choices=ROLES)
@@ -41,13 +55,42 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_token_to(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--token-to", type=Path, metavar="FILE", help="write the token there (0600) instead of printing it"
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument(
+        "--token-to",
+        type=Path,
+        metavar="FILE",
+        help="write the token, or the code that it is claimed with, there (0600) instead of printing it",
+    )
+    which.add_argument(
+        "--token-sha256", metavar="HEX", help="of a token that its holder made with new-token: nobody else sees it"
     )
 
 
 def run(args: argparse.Namespace) -> int:
-    return administer(args)
+    local: Callable[[argparse.Namespace], int] | None = getattr(args, "local", None)
+    return administer(args) if local is None else local(args)
+
+
+def make_token(args: argparse.Namespace) -> int:
+    print(digest_secret(_keep_new_token(args.token_to).encode("ascii")))
+    return 0
+
+
+def _keep_new_token(file: Path) -> str:
+    """A new token, which is in the file. Raises `ConfigurationError`: nothing was sent anywhere."""
+    token = ADMIN_PREFIX.decode("ascii") + secrets.token_urlsafe(32)
+    try:
+        write_private(file, f"{token}\n".encode("ascii"))
+    except OSError as error:
+        raise ConfigurationError(f"{file} cannot be written.", "Check --token-to.") from error
+    return token
+
+
+def claim_token(client: httpx.Client, args: argparse.Namespace) -> None:
+    token = _keep_new_token(args.token_to)
+    body = {"token_sha256": digest_secret(token.encode("ascii"))}
+    print_one(args, send(client, "POST", item_path(ADMINS, args.name, "rotate"), json=body))
 
 
 def show_list(client: httpx.Client, args: argparse.Namespace) -> None:
@@ -59,7 +102,7 @@ def show_one(client: httpx.Client, args: argparse.Namespace) -> None:
 
 
 def add_admin(client: httpx.Client, args: argparse.Namespace) -> None:
-    body = {"name": args.name, "role": args.role, **_end(args)}
+    body = {"name": args.name, "role": args.role, **_end(args), **_own(args)}
     print_token(args, send(client, "POST", ADMINS, json=body))
 
 
@@ -71,11 +114,15 @@ def change_admin(client: httpx.Client, args: argparse.Namespace) -> None:
 
 
 def rotate_admin(client: httpx.Client, args: argparse.Namespace) -> None:
-    print_token(args, send(client, "POST", item_path(ADMINS, args.name, "rotate")))
+    print_token(args, send(client, "POST", item_path(ADMINS, args.name, "rotate"), json=_own(args)))
 
 
 def remove(client: httpx.Client, args: argparse.Namespace) -> None:
     send(client, "DELETE", item_path(ADMINS, args.name))
+
+
+def _own(args: argparse.Namespace) -> dict[str, str]:
+    return {"token_sha256": args.token_sha256} if args.token_sha256 else {}
 
 
 def _end(args: argparse.Namespace) -> dict[str, Any]:
@@ -86,7 +133,7 @@ def _end(args: argparse.Namespace) -> dict[str, Any]:
 
 def print_token(args: argparse.Namespace, made: dict[str, Any]) -> None:
     """What was made. There is no second chance to see the token: it is printed where the file cannot be written."""
-    if args.token_to is not None:
+    if args.token_to is not None and "token" in made:
         try:
             write_private(args.token_to, f"{made['token']}\n".encode("ascii"))
             del made["token"]

@@ -64,6 +64,7 @@ def _add_members(parser: argparse.ArgumentParser) -> None:
         "--path": ("GLOB", "a path that is allowed (default: all)"),
         "--allow-address": ("CIDR", "an address beyond the public ones"),
         "--redirect-host": ("HOST", "another host that redirects may lead to, without the credential"),
+        "--request-header": ("NAME", "a header of agents that is sent beside the usual ones, such as x-amz-target"),
         "--keep-header": ("NAME", "set-cookie, www-authenticate: let through, though taken out by default"),
     }
     for flag, (metavar, meaning) in lists.items():
@@ -135,6 +136,7 @@ def _members(args: argparse.Namespace) -> dict[str, Any]:
         "redirects": args.redirects,
         "redirect_hosts": args.redirect_host,
         "keep_headers": args.keep_header,
+        "request_headers": args.request_header,
         "ca": None if args.upstream_ca is None else _read(args.upstream_ca, "--upstream-ca"),
         "pin": args.pin,
     }

@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from mastio.cedar.schema import ACTIONS, FACTS
+from mastio.cedar.schema import ACTIONS, FACTS, HEADERS
 from mastio.cli.administer import connect, plain
 from mastio.cli.policy_places import add_place, names_appliance, read_agents, read_rows
 from mastio.errors import ConfigurationError
@@ -90,7 +90,7 @@ def _flatten(document: Mapping[str, Any], prefix: str) -> Sequence[tuple[str, An
     found: list[tuple[str, Any]] = []
     for name, value in document.items():
         path = f"{prefix}{name}"
-        if path in FACTS:
+        if path in FACTS or (path == HEADERS and isinstance(value, dict)):
             found.append((path, value))
         elif isinstance(value, dict) and any(known.startswith(f"{path}.") for known in FACTS):
             found += _flatten(value, f"{path}.")
@@ -110,6 +110,8 @@ def write_facts(given: Mapping[str, Any]) -> dict[str, Any]:
         for group in groups:
             place = place.setdefault(group, {})
         place[name] = encode(fact.type, given.get(path, NEUTRAL[fact.type]))
+    if HEADERS in given:
+        context[HEADERS] = given[HEADERS]
     return context
 
 

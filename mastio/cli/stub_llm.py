@@ -45,6 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--response-tokens", type=int, default=10, metavar="N", help="words of a reply (%(default)s)")
     add("--pii", action="store_true", help="put fake personal data into the replies")
     add("--error-rate", type=float, default=0.0, metavar="P", help="share of requests that fail, 0 to 1")
+    add("--script", type=Path, metavar="FILE", help="answer conversations with the calls of tools in this JSON file")
     add("--journal", type=Path, metavar="FILE", help="append one JSON line for each arrived request")
 
 
@@ -83,12 +84,13 @@ def open_provider(args: argparse.Namespace) -> StubProvider:
             pii=args.pii,
             error_rate=args.error_rate,
             journal=args.journal,
+            script=args.script,
         )
         return StubProvider(settings)
     except ValueError as error:
         raise ConfigurationError(f"The stub cannot run: {error}.", "See `mastio stub-llm --help`.") from error
     except OSError as error:
-        message = f"The journal cannot be opened: {error}."
+        message = f"The journal or the script cannot be opened: {error}."
         raise ConfigurationError(message, "Name a file that can be written.") from error
 
 

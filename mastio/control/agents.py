@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 from fastapi import Body, Query
 
@@ -11,6 +12,8 @@ from mastio.control.endpoints import Endpoint, Endpoints
 from mastio.control.issuing import renew
 from mastio.control.models import AgentAnswer, AgentPatch, CsrBody, Page, Reason, Renewed, RevokedAnswer, encode_time
 from mastio.control.paging import PagingQuery, answer_page
+from mastio.errors import Denied
+from mastio.exchange import Principal
 from mastio.store.agents import AgentChanges
 from mastio.store.base import Agent, AgentStatus
 
@@ -29,7 +32,7 @@ class AgentsRouter:
         return {
             ("GET", admin): Endpoint(self.list_agents),
             ("GET", admin + "/{id}"): Endpoint(self.read_agent),
-            ("PATCH", admin + "/{id}"): Endpoint(self.change_agent),
+            ("PATCH", admin + "/{id}"): Endpoint(self.change_agent, second=True, alone=self.is_narrowing),
             ("POST", admin + "/*/revoke"): Endpoint(self.revoke_all, second=True),
             ("POST", admin + "/{id}/revoke"): Endpoint(self.revoke),
             ("POST", admin + "/{id}/reactivate"): Endpoint(self.reactivate),
@@ -47,8 +50,18 @@ class AgentsRouter:
         """One agent."""
         return answer_agent(await self._agents.get(id))
 
-    async def change_agent(self, id: str, body: AgentPatch) -> AgentAnswer:
-        """Members that are left out stay as they are; a status is applied as revoke and reactivate do."""
+    async def is_narrowing(self, caller: Principal, values: Mapping[str, Any]) -> bool:
+        """Whether no right of the agent depends on what is changed. Raises `Denied` for an operator where one does."""
+        if not widens(values["body"]):
+            return True
+        verify_admin(caller)
+        return False
+
+    async def change_agent(self, id: str, body: AgentPatch, caller: Caller) -> AgentAnswer:
+        """Members that are left out stay as they are; a status is applied as revoke and reactivate do. Groups,
+        attributes and API keys are for admins."""
+        if widens(body):
+            verify_admin(caller)
         changes = AgentChanges(
             status=body.status,
             groups=None if body.groups is None else frozenset(body.groups),
@@ -81,6 +94,18 @@ class AgentsRouter:
             not_after=encode_time(renewed.not_after),
             previous_until=encode_time(renewed.previous_until),
         )
+
+
+def widens(body: AgentPatch) -> bool:
+    """Whether it may give the agent rights: groups and attributes are what policies look at, also where some are taken
+    away. To turn API keys off takes away only."""
+    return body.groups is not None or body.attributes is not None or body.api_keys in (True, "on")
+
+
+def verify_admin(caller: Principal) -> None:
+    """Raises `Denied` (role_required)."""
+    if "admin" not in caller.roles:
+        raise Denied("Only an admin changes an agent's groups, attributes and API keys.", code="role_required")
 
 
 def answer_agent(agent: Agent) -> AgentAnswer:

@@ -1,7 +1,8 @@
-"""API keys of agents: what operators make for tools that can send a key and nothing else."""
+"""API keys of agents: what admins make for tools that can send a key and nothing else."""
 
 from __future__ import annotations
 
+from mastio.control.agents import verify_admin
 from mastio.control.context import Caller, Context
 from mastio.control.ending import end_of
 from mastio.control.endpoints import Endpoint, Endpoints
@@ -39,7 +40,9 @@ class ApiKeysRouter:
         return answer_page(page, lambda item: str(item.place), answer_api_key)
 
     async def create_key(self, id: str, body: ApiKeyBody, caller: Caller) -> NewApiKeyAnswer:
-        """`key` is shown this once."""
+        """`key` is shown this once. For admins: who has a key is the agent."""
+        await self._agents.get(id)
+        verify_admin(caller)
         now = self._context.now()
         restriction = Restriction(tuple(body.kinds), tuple(body.models), tuple(body.paths))
         wish = NewApiKey(id, body.name, restriction, end_of(body, now))

@@ -25,6 +25,7 @@ from mastio.control.bodies import refuse_body, refuse_route, route_taking
 from mastio.control.budgets import BudgetsRouter
 from mastio.control.connections import ConnectionsRouter
 from mastio.control.context import Context, Verifiers
+from mastio.control.detectors import DetectorsRouter
 from mastio.control.discovery import DiscoveryRouter
 from mastio.control.endpoints import Endpoint, Endpoints
 from mastio.control.enrollment import EnrollmentRouter
@@ -117,6 +118,7 @@ def _endpoints(context: Context, app: FastAPI) -> Endpoints:
         ConnectionsRouter(context),
         PoliciesRouter(context),
         BudgetsRouter(context),
+        DetectorsRouter(context),
         RedactionRouter(context),
         KeysRouter(context),
         HoldsRouter(context, functools.partial(carry_out, app)),

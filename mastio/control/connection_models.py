@@ -10,6 +10,7 @@ from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
 from mastio.connection_secrets import KEEPABLE, CredentialError, verify_authorities
 from mastio.control.models import Answer, BaseUrl, Body, Name, Networks, Seconds, SecretFile
+from mastio.request_headers import is_sendable
 from mastio.store.base import ConnectionLimits, CredentialKind
 from mastio.target import TargetError, parse_base_url
 
@@ -52,6 +53,15 @@ def _kept(name: str) -> str:
     return name.lower()
 
 
+def _sent(names: list[str]) -> list[str]:
+    """In lower case, each once."""
+    lower = list(dict.fromkeys(name.lower() for name in names))
+    for name in lower:
+        if not is_sendable(name.encode("latin-1", "replace")):
+            raise ValueError(f"{name} cannot be sent: it is no header, of one hop, or says who somebody is")
+    return lower
+
+
 def _authorities(pem: str) -> str:
     try:
         verify_authorities(pem)
@@ -68,6 +78,8 @@ Host = Annotated[str, StringConstraints(min_length=1, max_length=253), AfterVali
 Hosts = Annotated[list[Host], Field(max_length=100)]
 Kept = Annotated[str, AfterValidator(_kept)]
 Headers = Annotated[list[Kept], Field(max_length=50)]
+HeaderName = Annotated[str, StringConstraints(min_length=1, max_length=64)]
+SentHeaders = Annotated[list[HeaderName], Field(max_length=50), AfterValidator(_sent)]
 Authorities = Annotated[str, StringConstraints(min_length=1, max_length=64 * 1024), AfterValidator(_authorities)]
 Pin = Annotated[str, StringConstraints(pattern=r"^[0-9A-Fa-f]{64}$", to_lower=True)]
 Secret = Annotated[str, StringConstraints(pattern=r"^[\x20-\x7e\t\r\n]{1,16384}$")]
@@ -166,7 +178,8 @@ class ConnectionTimeouts(Body):
 class ConnectionPut(Body):
     """`paths` are globs on what is behind `base_url`; `methods` without any are all. `redirect_hosts` are hosts to
     which redirects may lead, without the credential. `ca` is whom to trust instead of the system's authorities, `pin`
-    the SHA-256 of the one certificate that is accepted. `keep_headers`: of the reply, let through all the same."""
+    the SHA-256 of the one certificate that is accepted. `keep_headers`: of the reply, let through all the same.
+    `request_headers`: of the request, sent beside those that every connection sends."""
 
     name: Name | None = None
     base_url: BaseUrl
@@ -180,6 +193,7 @@ class ConnectionPut(Body):
     limits: Limits = Limits()
     timeouts: ConnectionTimeouts = ConnectionTimeouts()
     keep_headers: Headers = Field(default_factory=list)
+    request_headers: SentHeaders = Field(default_factory=list)
     ca: Authorities | None = None
     pin: Pin | None = None
 
@@ -203,6 +217,7 @@ class ConnectionPatch(Body):
     limits: LimitsPatch | None = None
     timeouts: ConnectionTimeouts | None = None
     keep_headers: Headers | None = None
+    request_headers: SentHeaders | None = None
     ca: Authorities | None = None
     pin: Pin | None = None
 
@@ -233,5 +248,6 @@ class ConnectionAnswer(Answer):
     limits: LimitsAnswer
     timeouts: Mapping[str, float]
     keep_headers: list[str]
+    request_headers: list[str]
     ca: str | None
     pin: str | None

@@ -90,6 +90,7 @@ class ConnectionsRouter:
             limits=ConnectionLimits(**body.limits.model_dump()),
             timeouts=body.timeouts.model_dump(exclude_none=True),
             keep_headers=tuple(body.keep_headers),
+            request_headers=tuple(body.request_headers),
             ca=body.ca,
             pin=body.pin,
         )
@@ -201,6 +202,7 @@ def answer_connection(row: ConnectionRow) -> ConnectionAnswer:
         limits=LimitsAnswer(**asdict(row.limits)),
         timeouts=row.timeouts,
         keep_headers=list(row.keep_headers),
+        request_headers=list(row.request_headers),
         ca=row.ca,
         pin=row.pin,
     )

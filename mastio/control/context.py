@@ -17,6 +17,10 @@ from mastio.pki.csr import RequestError, load_public_key, parse_csr
 from mastio.store.base import Directory, Enrollment
 from mastio.store.control import ControlStore
 
+CLAIM = "claim_sha256"
+"""In the state of a request that another admin approved, and in the hold: which one-time code a new token is claimed
+with."""
+
 
 class Verifiers:
     """The checks of plugins on an object, before and after it is stored. They are opened after the control plane is
@@ -94,3 +98,12 @@ async def read_principal(request: Request) -> Principal:
 
 
 Caller = Annotated[Principal, Depends(read_principal)]
+
+
+async def read_claim(request: Request) -> str | None:
+    """Which one-time code a new token is claimed with: SHA-256, hex. None: with none."""
+    claim = request.scope["state"].get(CLAIM)
+    return None if claim is None else str(claim)
+
+
+Claim = Annotated[str | None, Depends(read_claim)]

@@ -18,6 +18,8 @@ class Endpoint:
 
     `second`: with four-eyes on, another admin has to approve it before it is carried out, unless `alone` says of this
     very call (caller, validated arguments) that it needs none. Its body must not hold secrets: the approver sees it.
+    `claims`: it would answer a new token, which the approver must not see; who asks gets a one-time code instead,
+    unless the body has `token_sha256`.
     """
 
     call: Callable[..., Any]
@@ -25,6 +27,7 @@ class Endpoint:
     more: Mapping[int, type[BaseModel]] = field(default_factory=dict)
     takes: str = "application/json"
     second: bool = False
+    claims: bool = False
     alone: Callable[[Principal, Mapping[str, Any]], Awaitable[bool]] | None = None
 
 

@@ -3,6 +3,9 @@
 `guard` stands around such an endpoint. FastAPI has validated the request by then, so what is held is a request that
 was found good. An approval lets the same application answer the stored request again, as the requester's, with the
 mark `hold` in its state; only this module sets it, and no request from outside can.
+
+The approver gets the answer of what was approved. So no token is in it: where one would be, the requester is given a
+one-time code when the request is held, and who has the code gives the new admin a token later.
 """
 
 from __future__ import annotations
@@ -16,12 +19,14 @@ import orjson
 from fastapi import Request, Response
 from fastapi.responses import JSONResponse
 
-from mastio.control.context import Context
+from mastio.control.context import CLAIM, Context
 from mastio.control.endpoints import Endpoint
 from mastio.control.models import Held, encode_time
 from mastio.exchange import Principal
 from mastio.identity import ROLES
 from mastio.inprocess import Application, call_application
+from mastio.presented import digest_secret
+from mastio.store.admins import new_claim
 from mastio.store.base import Hold
 from mastio.store.holds import new_hold_id
 
@@ -47,16 +52,22 @@ class FourEyes:
             state = request.scope["state"]
             if MARK in state or (endpoint.alone is not None and await endpoint.alone(state["principal"], values)):
                 return await endpoint.call(**values)
-            return await self._hold(kind, request)
+            return await self._hold(kind, request, claims=endpoint.claims)
 
         functools.update_wrapper(guarded, endpoint.call)
         guarded.__signature__ = _with_request(endpoint.call)  # type: ignore[attr-defined]
         return Endpoint(guarded, endpoint.status, {**endpoint.more, 202: Held}, endpoint.takes)
 
-    async def _hold(self, kind: str, request: Request) -> Response:
+    async def _hold(self, kind: str, request: Request, *, claims: bool) -> Response:
         """Keep the request, and say who has to do what. Raises `Unavailable`: it cannot be kept, nothing is done."""
         now, scope = self._context.now(), request.scope
         principal: Principal = scope["state"]["principal"]
+        body, raw = await request.json(), await request.body()
+        parameters = {"method": scope["method"], "path": scope["path"], "body": body}
+        claim = None
+        if claims and not (isinstance(body, dict) and body.get("token_sha256")):
+            claim = new_claim()
+            parameters[CLAIM] = digest_secret(claim.encode("ascii"))
         hold = await self._context.store.holds.create(
             Hold(
                 id=new_hold_id(),
@@ -65,17 +76,21 @@ class FourEyes:
                 action=kind,
                 method=scope["method"],
                 path=scope["path"],
-                body=await request.body(),
-                parameters={"method": scope["method"], "path": scope["path"], "body": await request.json()},
+                body=raw,
+                parameters=parameters,
                 created_at=now,
                 expires_at=now + self._seconds,
             )
         )
         note_facts(request, hold=hold.id)
         answer = Held(
-            id=hold.id, action=kind, expires_at=encode_time(hold.expires_at), approve=f"{HOLDS}/{hold.id}/approve"
+            id=hold.id,
+            action=kind,
+            expires_at=encode_time(hold.expires_at),
+            approve=f"{HOLDS}/{hold.id}/approve",
+            claim=claim,
         )
-        return JSONResponse(answer.model_dump(mode="json"), 202)
+        return JSONResponse(answer.model_dump(mode="json", exclude_none=True), 202)
 
 
 def _with_request(call: Callable[..., Any]) -> inspect.Signature:
@@ -89,7 +104,7 @@ async def carry_out(application: Application, hold: Hold) -> tuple[int, Any]:
     """Status and JSON of the stored request, answered as the requester's. Its `MastioError`s pass through."""
     requester = Principal(hold.requested_by, ROLES["admin"], credential={"type": "admin", "name": hold.requested_by})
     headers = [(b"content-type", b"application/json")] if hold.body else []
-    state = {"principal": requester, "request_id": hold.exchange, MARK: hold.id}
+    state = {"principal": requester, "request_id": hold.exchange, MARK: hold.id, CLAIM: hold.parameters.get(CLAIM)}
     reply = await call_application(application, hold.method, hold.path, headers, hold.body, state)
     return reply.status, orjson.loads(reply.body) if isinstance(reply.body, bytes) and reply.body else None
 

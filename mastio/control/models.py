@@ -124,6 +124,7 @@ def _verify_attribute(value: Any, depth: int) -> None:
 
 AgentName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9._-]{1,64}$"), AfterValidator(_agent_name)]
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$")]
+Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 NameGlob = Annotated[str, StringConstraints(pattern=r"^[a-z0-9._*?-]{1,64}$")]
 Group = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._-]{1,64}$")]
 Line = Annotated[str, StringConstraints(max_length=500), AfterValidator(_one_line)]
@@ -513,9 +514,19 @@ class BudgetAnswer(Answer):
     renews_at: datetime | None
 
 
+class OwnToken(Body):
+    """`token_sha256`: SHA-256 (hex) of a token that its holder made and shows nobody. Left out: the appliance makes
+    one."""
+
+    token_sha256: Digest | None = None
+
+
 class AdminBody(Ending):
+    """`token_sha256` as in `OwnToken`."""
+
     name: Name
     role: AdminRole
+    token_sha256: Digest | None = None
 
 
 class AdminPatch(Ending):
@@ -534,18 +545,26 @@ class AdminAnswer(Answer):
     expires_at: datetime | None
 
 
+class UnclaimedAdminAnswer(AdminAnswer):
+    """There is no token yet: who has the one-time code makes it."""
+
+    claimed: Literal[False] = False
+
+
 class NewAdminAnswer(AdminAnswer):
     token: str
 
 
 class Held(Answer):
-    """The change was found good and waits for another admin, who calls `approve`."""
+    """The change was found good and waits for another admin, who calls `approve`. `claim` is shown this once: the code
+    with which a new token is claimed after that."""
 
     id: str
     status: Literal["pending"] = "pending"
     action: str
     expires_at: datetime
     approve: str
+    claim: str | None = None
 
 
 class HoldAnswer(Answer):

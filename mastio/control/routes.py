@@ -68,6 +68,9 @@ ROUTES: tuple[Route, ...] = (
     *_collection(
         "/v1/admin/redaction", "/v1/admin/redaction/{name}", ADMIN, "admin.redaction", "redaction policies", 128 * 1024
     ),
+    *_collection(
+        "/v1/admin/detectors", "/v1/admin/detectors/{name}", ADMIN, "admin.detectors", "detector policies", 128 * 1024
+    ),
     Route("/v1/admin/keys", ("GET",), ADMIN, "admin.keys", "List keys"),
     Route("/v1/admin/keys", ("POST",), ADMIN, "admin.keys", "Rotate a key"),
     Route("/v1/admin/keys/{name}", ("GET",), ADMIN, "admin.keys", "Read the generations of a key"),

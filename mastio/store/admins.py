@@ -14,7 +14,7 @@ from sqlalchemy import ColumnElement, Connection, func, insert, or_, select, upd
 from sqlalchemy.exc import IntegrityError
 
 from mastio.errors import BadRequest
-from mastio.presented import hash_secret
+from mastio.presented import CLAIM_MARK, CLAIM_PREFIX, hash_claim, hash_digest, hash_secret
 from mastio.services import Keys
 from mastio.store.base import Admin, AdminRole
 from mastio.store.changes import Change, Page, read_page
@@ -25,12 +25,25 @@ from mastio.store.tables import admins
 TOKEN_PREFIX = "mastio_admin_"  # noqa: S105
 
 _IN_FORCE = admins.c.revoked.is_(False)
-_LASTING = select(func.count()).where(_IN_FORCE, admins.c.role == "admin", admins.c.expires_at.is_(None))
+_CLAIMED = admins.c.token_hash.not_like(f"{CLAIM_MARK}%")
+"""There is a token: who was added and has not claimed one can do nothing yet."""
+
+_LASTING = select(func.count()).where(_IN_FORCE, _CLAIMED, admins.c.role == "admin", admins.c.expires_at.is_(None))
 
 
 def new_admin_token() -> str:
     """`mastio_admin_` and 43 base64url characters: 256 random bits."""
     return TOKEN_PREFIX + secrets.token_urlsafe(32)
+
+
+def new_claim() -> str:
+    """A one-time code, as random as a token."""
+    return CLAIM_PREFIX.decode("ascii") + secrets.token_urlsafe(32)
+
+
+def is_unclaimed(admin: Admin) -> bool:
+    """Whether there is no token yet, only a one-time code that somebody may give it one with."""
+    return admin.token_hash.startswith(CLAIM_MARK)
 
 
 def hash_admin_token(keys: Keys, token: str) -> str:
@@ -50,7 +63,25 @@ class AdminStore:
         self, name: str, role: AdminRole, token: str, now: float, expires_at: float | None = None, by: str | None = None
     ) -> Admin:
         """Raises `BadRequest` (conflict) when the name has been given before."""
-        admin = Admin(name, role, hash_admin_token(self._keys, token), expires_at, False, now, by)
+        return await self.add_hashed(name, role, hash_admin_token(self._keys, token), now, expires_at, by)
+
+    def hash_token(self, token: str) -> str:
+        """`Admin.token_hash` of a token that the appliance made."""
+        return hash_admin_token(self._keys, token)
+
+    def hash_own(self, digest: str) -> str:
+        """`Admin.token_hash` of a token that its holder made, of which `digest` (SHA-256, hex) is known."""
+        return hash_digest(self._keys.key("admin-tokens"), digest)
+
+    def hash_claim(self, digest: str) -> str:
+        """The same of a one-time code."""
+        return hash_claim(self._keys.key("admin-tokens"), digest)
+
+    async def add_hashed(
+        self, name: str, role: AdminRole, token_hash: str, now: float, expires_at: float | None, by: str | None
+    ) -> Admin:
+        """As `add`, for a token or code that nobody here has seen."""
+        admin = Admin(name, role, token_hash, expires_at, False, now, by)
 
         def work(connection: Connection, version: int) -> Admin:
             try:
@@ -78,7 +109,7 @@ class AdminStore:
 
     async def count_active(self, now: float) -> int:
         """How many of role admin are in force."""
-        statement = select(func.count()).where(_IN_FORCE, admins.c.role == "admin", _not_expired(now))
+        statement = select(func.count()).where(_IN_FORCE, _CLAIMED, admins.c.role == "admin", _not_expired(now))
         return await self._database.read(lambda connection: connection.execute(statement).scalar_one())
 
     async def change(self, name: str, edit: Callable[[Admin], Admin]) -> Admin:
@@ -87,9 +118,12 @@ class AdminStore:
         def work(connection: Connection, version: int) -> Admin:
             before = _get(connection, name)
             after = edit(before)
-            connection.execute(
-                update(admins).where(admins.c.name == name).values(version=version, **encode_admin(after))
-            )
+            try:
+                connection.execute(
+                    update(admins).where(admins.c.name == name).values(version=version, **encode_admin(after))
+                )
+            except IntegrityError as error:
+                raise BadRequest("An admin has this token.", code="conflict") from error
             if _is_lasting(before) and connection.execute(_LASTING).scalar_one() == 0:
                 raise BadRequest("This is the last admin without an end.", code="last_admin")
             return after
@@ -98,8 +132,21 @@ class AdminStore:
 
     async def rotate(self, name: str, token: str) -> Admin:
         """A new token for the same name; the old one is refused from now on."""
-        hashed = hash_admin_token(self._keys, token)
-        return await self.change(name, lambda admin: replace(admin, token_hash=hashed))
+        return await self.rotate_hashed(name, hash_admin_token(self._keys, token))
+
+    async def rotate_hashed(self, name: str, token_hash: str) -> Admin:
+        """As `rotate`. Raises `BadRequest` (conflict) for a token that somebody has."""
+        return await self.change(name, lambda admin: replace(admin, token_hash=token_hash))
+
+    async def claim(self, name: str, token_hash: str) -> Admin:
+        """The token of who claims, in place of the one-time code, which works once. Raises `BadRequest` (conflict)."""
+
+        def edit(admin: Admin) -> Admin:
+            if not is_unclaimed(admin):
+                raise BadRequest("The token of this admin has been claimed.", code="conflict")
+            return replace(admin, token_hash=token_hash)
+
+        return await self.change(name, edit)
 
     async def revoke(self, name: str) -> None:
         """The token is refused from now on; its name stays taken.

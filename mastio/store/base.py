@@ -127,7 +127,8 @@ class ConnectionRow:
     `methods` in upper case, empty: all. `paths` are globs on the path behind the base URL, which begins with `/`.
     `redirects`: whether redirects within the upstream's own origin are followed; `redirect_hosts` are others to which
     they may lead, without the credential. `keep_headers` are reply headers that are let through although they are
-    taken out by default (`set-cookie`, `www-authenticate`). `ca` is PEM, whom to trust instead of the system's
+    taken out by default (`set-cookie`, `www-authenticate`). `request_headers`, in lower case, are headers of requests
+    that go up beside those of `mastio.request_headers.DEFAULT`. `ca` is PEM, whom to trust instead of the system's
     authorities; `pin` the SHA-256 (hex) of the one certificate that is accepted.
     """
 
@@ -144,6 +145,7 @@ class ConnectionRow:
     limits: ConnectionLimits = ConnectionLimits()
     timeouts: Mapping[str, float] = field(default_factory=dict)
     keep_headers: tuple[str, ...] = ()
+    request_headers: tuple[str, ...] = ()
     ca: str | None = None
     pin: str | None = None
 
@@ -184,6 +186,43 @@ class RedactionRow:
     mode: Literal["enforce", "observe"] = "enforce"
     always: tuple[str, ...] = ()
     never: tuple[str, ...] = ()
+
+
+DetectorAction = Literal["block", "flag", "off"]
+DefinitionAction = Literal["observe", "block", "off"]
+
+
+@dataclass(frozen=True, slots=True)
+class ClassRule:
+    """What is done about a class of content. `threshold`: the score from which on it is recorded, `block_threshold`:
+    from which on it is refused, where the action is `block`. None: as the settings say."""
+
+    action: DetectorAction
+    threshold: int | None = None
+    block_threshold: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AllowedTool:
+    """A tool whose definition an admin has judged. `sha256` of the one definition that is meant; None: every one."""
+
+    name: str
+    sha256: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DetectorRow:
+    """What detectors do for some agents, groups and models instead of what the settings say. Globs; an empty tuple
+    matches everything. `classes` by name; `definitions`: what is done about definitions of tools; `tools` that are
+    allowed whatever their definitions look like."""
+
+    name: str
+    classes: Mapping[str, ClassRule] = field(default_factory=dict)
+    agents: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
+    definitions: DefinitionAction | None = None
+    tools: tuple[AllowedTool, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -354,6 +393,10 @@ class Directory(Protocol):
 
     @property
     def redaction(self) -> Mapping[str, RedactionRow]:
+        """By name."""
+
+    @property
+    def detectors(self) -> Mapping[str, DetectorRow]:
         """By name."""
 
     @property

@@ -11,6 +11,7 @@
     store.connections   create list get replace change delete
     store.policies      create list get replace change delete
     store.budgets       create list get replace change delete
+    store.detectors     create list get replace change delete
     store.redaction     create list get replace change delete
     store.usage         read
 
@@ -31,7 +32,7 @@ from mastio.store import tables
 from mastio.store.admins import TOKEN_PREFIX, AdminStore, new_admin_token
 from mastio.store.agents import AgentStore
 from mastio.store.api_keys import ApiKeyStore
-from mastio.store.base import BudgetRow, ConnectionRow, PolicyRow, ProviderRow, RedactionRow
+from mastio.store.base import BudgetRow, ConnectionRow, DetectorRow, PolicyRow, ProviderRow, RedactionRow
 from mastio.store.changes import Change
 from mastio.store.collection import Collection
 from mastio.store.connections import ConnectionCodec
@@ -42,9 +43,11 @@ from mastio.store.leases import UsageStore
 from mastio.store.rows import (
     ProviderCodec,
     decode_budget,
+    decode_detectors,
     decode_policy,
     decode_redaction,
     encode_budget,
+    encode_detectors,
     encode_policy,
     encode_redaction,
 )
@@ -87,6 +90,9 @@ class ControlStore:
         )
         self.budgets: Collection[BudgetRow] = Collection(
             database, change, tables.budgets, "budget", encode_budget, decode_budget
+        )
+        self.detectors: Collection[DetectorRow] = Collection(
+            database, change, tables.detectors, "detector policy", encode_detectors, decode_detectors
         )
         self.redaction: Collection[RedactionRow] = Collection(
             database, change, tables.redaction, "redaction policy", encode_redaction, decode_redaction

@@ -12,13 +12,13 @@ from sqlalchemy.exc import IntegrityError
 from mastio.errors import BadRequest, Denied
 from mastio.pki.authority import IssuedLeaf
 from mastio.pki.csr import assertion_keys, load_public_key
-from mastio.store.agents import add_agent, add_certificate, forget_expired, write_agent
+from mastio.store.agents import add_agent, add_certificate, forget_expired, get_agent, write_agent
 from mastio.store.api_keys import revoke_all
 from mastio.store.base import Agent, Enrollment, EnrollmentStatus
 from mastio.store.changes import Change, Page, read_page
 from mastio.store.engine import Database
 from mastio.store.rows import decode_enrollment, encode_enrollment
-from mastio.store.tables import agents, enrollments
+from mastio.store.tables import agents, budgets, enrollments
 from mastio.store.tokens import consume_token
 
 KEEP_SECONDS = 7 * 86_400.0
@@ -133,17 +133,20 @@ class EnrollmentStore:
                 raise BadRequest("An agent has this name.", code="name_taken")
             leaf = issue(enrollment)
             issued = _issued(enrollment, leaf, by, reason, now)
+            agent = _agent(issued, leaf)
             if status is None:
-                add_agent(connection, version, _agent(issued, leaf))
+                add_agent(connection, version, agent)
             else:
-                write_agent(connection, version, _agent(issued, leaf))
+                before = get_agent(connection, enrollment.name)
+                write_agent(connection, version, replace(agent, created_at=_later(agent.created_at, before.created_at)))
                 revoke_all(connection, version, leaf.name)
                 forget_expired(connection, enrollment.name, now)
+                _count_anew(connection, version, enrollment.name)
             add_certificate(connection, version, leaf)
             _write(connection, version, issued)
             return issued
 
-        return await self._change(work, "agents", "api_keys")
+        return await self._change(work, "agents", "api_keys", "budgets")
 
     async def reject(self, identifier: str, by: str, reason: str | None, now: float) -> Enrollment:
         """Raises `BadRequest`: not_found, conflict when it is not pending any more."""
@@ -155,6 +158,19 @@ class EnrollmentStore:
             return rejected
 
         return await self._change(work)
+
+
+def _later(created_at: float, before: float) -> float:
+    """What tells who has a name now from who had it before: never the same time, whatever the clock does."""
+    return max(created_at, before + 0.001)
+
+
+def _count_anew(connection: Connection, version: int, name: str) -> None:
+    """A budget of this agent goes on to hold, and counts nothing of what who had the name before has spent."""
+    whose = (budgets.c.scope == "agent") & (budgets.c.subject == name)
+    for row in connection.execute(select(budgets.c.name).where(whose)).all():
+        series = secrets.token_hex(16)
+        connection.execute(update(budgets).where(budgets.c.name == row.name).values(series=series, version=version))
 
 
 def _find(connection: Connection, identifier: str, now: float) -> Enrollment | None:

@@ -31,6 +31,7 @@ from mastio.store.base import (
     ApiKey,
     BudgetRow,
     ConnectionRow,
+    DetectorRow,
     PolicyRow,
     ProviderRow,
     RedactionRow,
@@ -45,6 +46,7 @@ from mastio.store.rows import (
     decode_agent,
     decode_api_key,
     decode_budget,
+    decode_detectors,
     decode_policy,
     decode_redaction,
     decode_signing_key,
@@ -85,6 +87,7 @@ class HotDirectory:
         self._policies: dict[str, PolicyRow] = {}
         self._budgets: dict[str, BudgetRow] = {}
         self._redaction: dict[str, RedactionRow] = {}
+        self._detectors: dict[str, DetectorRow] = {}
         self._api_keys: dict[str, ApiKey] = {}
         self._signing_keys: tuple[SigningKey, ...] = ()
         self._version = 0
@@ -155,6 +158,10 @@ class HotDirectory:
     @property
     def budgets(self) -> Mapping[str, BudgetRow]:
         return self._budgets
+
+    @property
+    def detectors(self) -> Mapping[str, DetectorRow]:
+        return self._detectors
 
     @property
     def redaction(self) -> Mapping[str, RedactionRow]:
@@ -234,6 +241,8 @@ class HotDirectory:
             self._budgets = found.budgets
         if found.redaction is not None:
             self._redaction = found.redaction
+        if found.detectors is not None:
+            self._detectors = found.detectors
         if found.signing_keys is not None:
             self._signing_keys = found.signing_keys
         if found.is_visible:
@@ -273,6 +282,7 @@ class Changes:
     policies: dict[str, PolicyRow] | None
     budgets: dict[str, BudgetRow] | None
     redaction: dict[str, RedactionRow] | None
+    detectors: dict[str, DetectorRow] | None
     signing_keys: tuple[SigningKey, ...] | None
     files: dict[str, SecretFiles]
 
@@ -281,7 +291,7 @@ class Changes:
         """Whether anything changed that is kept here: enrolment requests, for one, are not."""
         sections = (
             self.admins, self.providers, self.connections, self.policies, self.budgets, self.redaction,
-            self.signing_keys,
+            self.detectors, self.signing_keys,
         )  # fmt: skip
         return self.fresh or bool(self.agents or self.api_keys) or any(section is not None for section in sections)
 
@@ -321,7 +331,7 @@ def load_changes(
     agents, api_keys = added("agents"), added("api_keys")
     admins, providers, policies = changed("admins"), changed("providers"), changed("policies")
     budgets, redaction, signing_keys = changed("budgets"), changed("redaction"), changed("signing_keys")
-    connections = changed("connections")
+    connections, detectors = changed("connections"), changed("detectors")
     files = {}
     if providers is not None:
         files["providers"] = look_again({it.api_key_file: None for it in providers if it.api_key_file is not None})
@@ -338,6 +348,7 @@ def load_changes(
         None if policies is None else {policy.name: decode_policy(policy) for policy in policies},
         None if budgets is None else {budget.name: decode_budget(budget) for budget in budgets},
         None if redaction is None else {policy.name: decode_redaction(policy) for policy in redaction},
+        None if detectors is None else {policy.name: decode_detectors(policy) for policy in detectors},
         None if signing_keys is None else _decode_signing_keys(signing_keys, codecs.sealer),
         files,
     )

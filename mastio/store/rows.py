@@ -13,8 +13,11 @@ from sqlalchemy import Row
 from mastio.store.base import (
     Admin,
     Agent,
+    AllowedTool,
     ApiKey,
     BudgetRow,
+    ClassRule,
+    DetectorRow,
     Enrollment,
     EnrollmentToken,
     Hold,
@@ -130,6 +133,19 @@ def decode_redaction(row: Row[Any]) -> RedactionRow:
 
 def encode_redaction(redaction: RedactionRow) -> dict[str, Any]:
     document = asdict(redaction)
+    return {"name": document.pop("name"), "document": orjson.dumps(document).decode()}
+
+
+def decode_detectors(row: Row[Any]) -> DetectorRow:
+    said = orjson.loads(row.document)
+    classes = {name: ClassRule(**rule) for name, rule in said.pop("classes").items()}
+    tools = tuple(AllowedTool(**tool) for tool in said.pop("tools"))
+    lists = {name: tuple(value) for name, value in said.items() if isinstance(value, list)}
+    return DetectorRow(row.name, classes, tools=tools, **{**said, **lists})
+
+
+def encode_detectors(row: DetectorRow) -> dict[str, Any]:
+    document = asdict(row)
     return {"name": document.pop("name"), "document": orjson.dumps(document).decode()}
 
 

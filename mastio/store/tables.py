@@ -27,7 +27,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.engine import Dialect
 
-SCHEMA = "0006"
+SCHEMA = "0007"
 """The migration that makes these tables; what a serving process expects to find in `alembic_version`."""
 
 metadata = MetaData(
@@ -72,6 +72,7 @@ revision = Table(
     Column("budgets", BigInteger, nullable=False),
     Column("redaction", BigInteger, nullable=False),
     Column("connections", BigInteger, nullable=False),
+    Column("detectors", BigInteger, nullable=False),
 )
 
 agents = Table(
@@ -200,6 +201,14 @@ policies = Table(
     Column("cedar", Text, nullable=False),
     Column("enabled", Boolean, nullable=False),
     Column("mode", Text, nullable=False),
+    _version(),
+)
+
+detectors = Table(
+    "detectors",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("document", Text, nullable=False),
     _version(),
 )
 

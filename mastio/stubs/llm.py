@@ -30,6 +30,7 @@ from mastio.stubs.anthropic import compile_messages
 from mastio.stubs.gemini import compile_gemini
 from mastio.stubs.openai import compile_chat, compile_responses
 from mastio.stubs.refusals import DRAWN_ERRORS, Refusal, error_shape
+from mastio.stubs.scripted import find_step, read_script, write_reply
 from mastio.stubs.small import (
     embeddings_shape,
     model_lists,
@@ -84,6 +85,7 @@ class Endpoint(NamedTuple):
 
 
 JSON = (b"content-type", b"application/json")
+SCRIPTED = frozenset({"/v1/messages", "/v1/chat/completions", "/v1/responses"})
 EVENTS = (b"content-type", b"text/event-stream; charset=utf-8")
 NO_CACHE = (b"cache-control", b"no-cache")
 REQUEST_ID: dict[Dialect, bytes] = {
@@ -179,6 +181,7 @@ class StubProvider:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.journal = Journal(settings.journal) if settings.journal else None
+        self._script = read_script(settings.script) if settings.script else ()
         self._serials = count(1)
         self._draw = random.Random(0).random  # noqa: S311 (seeded: a run can be repeated)
         self._errors = cycle(DRAWN_ERRORS)
@@ -224,9 +227,18 @@ class StubProvider:
         try:
             if self.settings.error_rate and self._draw() < self.settings.error_rate:
                 raise Refusal(*next(self._errors))
-            return endpoint.answer(call)
+            return self._follow_script(scope["path"], call) or endpoint.answer(call)
         except Refusal as refusal:
             return error_reply(refusal, endpoint.dialect, serial)
+
+    def _follow_script(self, path: str, call: Call) -> Reply | None:
+        """The next step of the script; None where the request asks for none."""
+        if path not in SCRIPTED or (step := find_step(self._script, path, call.content)) is None:
+            return None
+        body = write_reply(step, path, call.model, call.serial.decode(), stream=call.stream)
+        if not call.stream:
+            return plain_reply(body, call.dialect, call.serial)
+        return Reply(200, [EVENTS, NO_CACHE, (REQUEST_ID[call.dialect], b"req_" + call.serial)], (body,), stream=True)
 
     def _record(self, scope: Scope, **members: object) -> None:
         if self.journal:

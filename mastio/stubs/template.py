@@ -38,7 +38,8 @@ def parse_duration(text: str) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How the stub behaves. `latency` in seconds; `error_rate` is the share of requests that fail, 0 to 1."""
+    """How the stub behaves. `latency` in seconds; `error_rate` is the share of requests that fail, 0 to 1.
+    `script`: the file with the calls of tools that are answered (`mastio.stubs.scripted`)."""
 
     latency: float = 0.05
     chunks: int = 3
@@ -46,6 +47,7 @@ class Settings:
     pii: bool = False
     error_rate: float = 0.0
     journal: Path | None = None
+    script: Path | None = None
 
     def __post_init__(self) -> None:
         if self.chunks < 1 or self.response_tokens < 1 or self.latency < 0:

@@ -119,7 +119,11 @@ async def setup(settings: AuditSettings, services: Services) -> AsyncIterator[Ho
         batch=settings.batch,
         queue=settings.queue,
     )
-    doors = Doors(open_reader(services), keys, services.now, cosigned_file(services.data))
+
+    def enrolled_at(name: str) -> float:
+        return services.directory.agents[name].created_at
+
+    doors = Doors(open_reader(services), keys, services.now, cosigned_file(services.data), enrolled_at)
 
     reserve = make_reserve(lambda: open_reader(services), settings.reserve_megabytes, settings.most_megabytes)
 

@@ -1,7 +1,8 @@
 """Reading the log over REST: checkpoint, tiles, entries, proofs, the whole.
 
-An auditor sees everything, an agent the checkpoint, the key, and what is about itself; for an agent, another's entry is
-not there at all. What was asked for is what the log covered at the moment of the asking.
+An auditor sees everything, an agent the checkpoint, the key, and what is about itself since it was enrolled; for an
+agent, another's entry is not there at all, nor is one of who had its name before. What
+was asked for is what the log covered at the moment of the asking.
 
 Reading has a connection of its own and never waits for the sequencer.
 """
@@ -14,6 +15,7 @@ import functools
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 from typing import TypeVar
 from urllib.parse import parse_qsl
@@ -75,9 +77,18 @@ class Wanted:
 
 class Doors:
     """The read and dispatch hooks of the routes above. `reader` is theirs alone. `cosigned`: the file of the newest
-    checkpoint that witnesses have signed, if there is one."""
+    checkpoint that witnesses have signed, if there is one. `enrolled_at`: when the agent of a name got it, Unix
+    seconds."""
 
-    def __init__(self, reader: LogReader, keys: LogKeys, now: Callable[[], float], cosigned: Path) -> None:
+    def __init__(
+        self,
+        reader: LogReader,
+        keys: LogKeys,
+        now: Callable[[], float],
+        cosigned: Path,
+        enrolled_at: Callable[[str], float] = lambda name: 0.0,
+    ) -> None:
+        self._enrolled_at = enrolled_at
         self._reader = reader
         self._keys = keys
         self._now = now
@@ -167,6 +178,8 @@ class Doors:
             stop = min(end, wanted.start + SCAN)
             found = await self._reader.read_prefixed(wanted.start, stop, wanted.limit, _prefix(principal))
             following = found[-1][0] + 1 if len(found) == wanted.limit else stop
+            since = self._enrolled_at(principal.name)
+            found = [row for row in found if _is_since(row[1], since)]
         else:
             found = [row for row in await self._reader.read(wanted.start, wanted.limit) if row[0] < end]
             following = found[-1][0] + 1 if found else end
@@ -189,7 +202,8 @@ class Doors:
         async def prove() -> list[bytes]:
             if recorded.principal.is_agent:
                 [entry] = await tiles.read_entries(self._reader, index, 1)
-                if not entry.startswith(_prefix(recorded.principal)):
+                principal = recorded.principal
+                if not entry.startswith(_prefix(principal)) or not _is_since(entry, self._enrolled_at(principal.name)):
                     raise _nothing_there()
             return await tiles.read_proof(self._reader, merkle.inclusion(index, head.size), head.size)
 
@@ -308,6 +322,11 @@ def _parse_query(head: RequestHead, known: tuple[str, ...]) -> dict[str, int]:
 def _prefix(principal: Principal) -> bytes:
     """How every entry of this agent begins: `agent` is the first member in canonical order."""
     return b'{"agent":' + orjson.dumps(principal.name) + b","
+
+
+def _is_since(entry: bytes, since: float) -> bool:
+    """Whether it is of who has the name now, enrolled at `since`, and not of who had it before."""
+    return datetime.fromisoformat(orjson.loads(entry)["time"]).timestamp() >= since
 
 
 def _text(content: bytes, facts: dict[str, JSON] | None = None) -> Reply:

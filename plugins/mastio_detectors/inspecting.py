@@ -20,8 +20,10 @@ import hyperscan
 from mastio.errors import Blocked, InspectionError
 from mastio.exchange import Action, Principal
 from mastio.inspection import UNINSPECTED, Block, Carrier, Finding, Pass, Passage, Verdict, merge
+from mastio_detectors.definitions import Flagged, Tool, judge_definitions
 from mastio_detectors.engine import Suspicion
-from mastio_detectors.judging import Judgement, Rule, add, explain, judge
+from mastio_detectors.judging import NOTHING, Judgement, Rule, add, explain, explain_definition, judge
+from mastio_detectors.rulings import Ruling, Rulings
 
 log = logging.getLogger("mastio.detectors")
 
@@ -44,6 +46,11 @@ TAIL = 1024
 
 REMEMBER = 4096
 """Texts of which is remembered what was said of them."""
+
+MOST_TOLD = 1000
+"""Suspected tools of which a worker tells."""
+
+Tell = Callable[[Principal, Tool, Judgement], None]
 
 BROKEN = (hyperscan.HyperscanError, LookupError, ValueError, MemoryError, TimeoutError)
 """What a detector that does not work raises. Anything else refuses too, as a defect."""
@@ -80,36 +87,74 @@ class Inspector:
         when_broken: Literal["refuse", "allow"],
         clock: Callable[[], float] = perf_counter,
         remember: int = REMEMBER,
+        rulings: Rulings | None = None,
+        tell: Tell = lambda principal, tool, judgement: None,
     ) -> None:
+        """`rulings`: what admins said beside `rules`. `tell` is called with each tool that is suspected, once."""
         self._detector = detector
         self._rules = rules
+        self.rulings = rulings or Rulings(rules)
+        self._tell = tell
         self._deadline = deadline
         self._allows = when_broken == "allow"
         self._clock = clock
         self._remember = remember
         self._key = secrets.token_bytes(32)
-        self._known: dict[bytes, Judgement] = {}
+        self._known: dict[bytes, tuple[Suspicion, ...]] = {}
+        self._told: set[tuple[str, Tool]] = set()
 
     async def inspect(self, principal: Principal, action: Action, passages: Sequence[Passage]) -> Verdict:
         """The hook. What is sent to be moderated may be anything: it is recorded, and not refused."""
-        verdict = await self.look(passages, principal.name)
+        ruling, flagged = self.rulings.find(principal, action), list[Flagged]()
+        verdict = await self.look(passages, principal.name, ruling, scope_of_group(principal), flagged)
+        if flagged:
+            verdict = self._add_definitions(verdict, principal, action, ruling, flagged)
         if isinstance(verdict, Block) and action.kind != MODERATION:
             return verdict
-        return Pass(verdict.findings, Watching(self, principal.name))
+        return Pass(verdict.findings, Watching(self, principal.name, ruling))
 
-    async def look(self, passages: Sequence[Passage], scope: str = "") -> Pass | Block:
-        """`scope`: whose texts they are. Raises `InspectionError` where it does not work, unless the operator lets that
-        pass."""
+    def _add_definitions(
+        self, verdict: Pass | Block, principal: Principal, action: Action, ruling: Ruling, flagged: list[Flagged]
+    ) -> Pass | Block:
+        """With what is said of definitions of tools."""
+        judged, counted = judge_definitions(flagged, action.attributes.get("tools.definitions", ()), ruling)
+        for tool, one in counted:
+            known = None if tool is None else (scope_of_group(principal), tool)
+            if tool is not None and known is not None and known not in self._told and len(self._told) < MOST_TOLD:
+                self._told.add(known)
+                self._tell(principal, tool, one.judgement)
+        found = add(judged)
+        findings = merge((*verdict.findings, *found.findings))
+        if isinstance(verdict, Block):
+            return Block(verdict.message, findings)
+        return Pass(findings) if found.refused is None else Block(explain_definition(found.refused), findings)
+
+    async def look(
+        self,
+        passages: Sequence[Passage],
+        scope: str = "",
+        ruling: Ruling | None = None,
+        group: str = "",
+        flagged: list[Flagged] | None = None,
+    ) -> Pass | Block:
+        """`scope`: whose texts they are. `flagged`: where what is suspected of definitions of tools is put, which are
+        remembered for the whole `group`; None: they are texts as all others. Raises `InspectionError` where it does not
+        work, unless the operator lets that pass."""
         began, spent = self._clock(), 0.0  # of our own turns: those of other exchanges do not count
+        rules = self._rules if ruling is None else ruling.rules
         judgements: list[Judgement] = []
         try:
             done = 0
             for passage in passages:
                 if len(passage.text) < LEAST:
                     continue
+                defines = flagged is not None and passage.carrier == "definition"
                 for piece in cut(passage.text):
-                    judgement = self.judge_once(piece, passage.carrier, scope)
-                    if judgement.findings:
+                    suspicions = self.suspect_once(piece, passage.carrier, group if defines else scope)
+                    judgement = judge(suspicions, rules) if suspicions else NOTHING
+                    if judgement.findings and defines and flagged is not None:
+                        flagged.append(Flagged(passage.text, judgement))
+                    elif judgement.findings:
                         judgements.append(judgement)
                     if spent + self._clock() - began > self._deadline:
                         raise TimeoutError("the deadline is over")
@@ -125,28 +170,31 @@ class Inspector:
         found = add(judgements)
         return Pass(found.findings) if found.refused is None else Block(explain(found.refused), found.findings)
 
-    def judge_once(self, text: str, carrier: Carrier, scope: str) -> Judgement:
-        """As `judge`. A conversation is sent again with every turn: what was said of a text is remembered for its
-        sender, by a keyed digest, so that nobody's text is kept, and nobody learns from time what another has sent."""
+    def suspect_once(self, text: str, carrier: Carrier, scope: str) -> tuple[Suspicion, ...]:
+        """What a text is suspected of. A conversation is sent again with every turn: what was said of a text is
+        remembered for its sender, by a keyed digest, so that nobody's text is kept, and nobody learns from time what
+        another has sent."""
         said = f"{scope}\0{carrier}\0{text}".encode("utf-8", "surrogatepass")
         name = blake2b(said, key=self._key, digest_size=16).digest()
         known = self._known.get(name)
         if known is None:
-            known = self.judge(text, carrier)
+            known = tuple(self._detector.inspect(text, carrier))
             if len(self._known) >= self._remember:
                 self._known.clear()
             if self._remember:
                 self._known[name] = known
         return known
 
-    def judge(self, text: str, carrier: Carrier) -> Judgement:
-        return judge(self._detector.inspect(text, carrier), self._rules)
+    def suspect(self, text: str, carrier: Carrier) -> list[Suspicion]:
+        """For who asks what would be said of a text."""
+        return self._detector.inspect(text, carrier)
 
-    def judge_in_time(self, text: str, carrier: Carrier) -> Judgement:
-        """As `judge`, for one piece of a stream. Raises as `look`."""
+    def judge_in_time(self, text: str, carrier: Carrier, ruling: Ruling | None = None) -> Judgement:
+        """What is said of one piece of a stream. Raises as `look`."""
         started = self._clock()
         try:
-            judgement = self.judge(text, carrier)
+            rules = self._rules if ruling is None else ruling.rules
+            judgement = judge(self._detector.inspect(text, carrier), rules)
             if self._clock() - started > self._deadline:
                 raise TimeoutError("the deadline is over")
         except BROKEN as error:
@@ -173,6 +221,11 @@ class Inspector:
         return None
 
 
+def scope_of_group(principal: Principal) -> str:
+    """Agents that are in the same groups come with the same programs: a definition is judged once for all of them."""
+    return "group\0" + "\0".join(sorted(principal.groups)) if principal.groups else principal.name
+
+
 def cut(text: str) -> Iterable[str]:
     """The text, or pieces of it that overlap."""
     if len(text) <= PIECE + OVERLAP:
@@ -183,18 +236,19 @@ def cut(text: str) -> Iterable[str]:
 class Watching:
     """What is seen of one exchange's reply."""
 
-    def __init__(self, inspector: Inspector, scope: str = "") -> None:
+    def __init__(self, inspector: Inspector, scope: str = "", ruling: Ruling | None = None) -> None:
         self._inspector = inspector
         self._scope = scope
+        self._ruling = ruling
         self._found: tuple[Finding, ...] = ()
 
     async def look(self, passages: Sequence[Passage]) -> Verdict:
-        verdict = await self._inspector.look(passages, self._scope)
+        verdict = await self._inspector.look(passages, self._scope, self._ruling)
         self.note(verdict.findings)
         return verdict
 
     def open(self, carrier: Carrier) -> Following:
-        return Following(self, self._inspector, carrier)
+        return Following(self, self._inspector, carrier, self._ruling)
 
     def note(self, findings: Iterable[Finding]) -> None:
         """Remembers the highest confidence of each label."""
@@ -212,7 +266,10 @@ class Watching:
 class Following:
     """One text that comes in pieces."""
 
-    def __init__(self, watching: Watching, inspector: Inspector, carrier: Carrier) -> None:
+    def __init__(
+        self, watching: Watching, inspector: Inspector, carrier: Carrier, ruling: Ruling | None = None
+    ) -> None:
+        self._ruling = ruling
         self._watching = watching
         self._inspector = inspector
         self._carrier = carrier
@@ -220,7 +277,7 @@ class Following:
 
     def feed(self, text: str) -> str:
         for piece in cut(self._tail + text):
-            judgement = self._inspector.judge_in_time(piece, self._carrier)
+            judgement = self._inspector.judge_in_time(piece, self._carrier, self._ruling)
             if judgement.findings:
                 self._watching.note(judgement.findings)
                 if judgement.refused is not None:

@@ -59,6 +59,12 @@ def explain(label: str) -> str:
     return f"The content was refused, because it reads like {_NAMES[label.partition('.')[0]]} ({label})."
 
 
+def explain_definition(label: str) -> str:
+    """As `explain`, with what helps: an admin can allow a tool."""
+    said = _NAMES[label.partition(".")[0]]
+    return f"The definition of a tool was refused, because it reads like {said} ({label}); an admin can allow the tool."
+
+
 _NAMES = {
     "injection": "an attempt to give the model other instructions",
     "jailbreak": "an attempt to make the model leave its limits",

@@ -57,7 +57,8 @@ class Pattern(PluginSettings):
 
 class Settings(PluginSettings):
     """A table for each class: `action` (`block`, `flag`, `off`) and `threshold`, `block_threshold` (1 to
-    100). `patterns`: the operator's
+    100). `definitions`: what is done about definitions of tools that look like an attack, `observe` (record), `block`
+    or `off`. `patterns`: the operator's
     own, each with `class`, `category`, `pattern` and `weight`. `deadline_seconds`: for all texts of one message.
     `when_broken`: what happens to a message that cannot be inspected, `refuse`, or `allow` with a label in the log."""
 
@@ -68,6 +69,7 @@ class Settings(PluginSettings):
     identity: Rule = Rule()
     confidential: Rule = Rule()
     bias: Rule = Rule()
+    definitions: Literal["observe", "block", "off"] = "observe"
     patterns: tuple[Pattern, ...] = Field(default=(), max_length=500)
     deadline_seconds: float = Field(default=2.0, gt=0, le=60)
     when_broken: Literal["refuse", "allow"] = "refuse"

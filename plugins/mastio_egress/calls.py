@@ -15,7 +15,7 @@ from mastio.services import UpstreamReply
 from mastio.store.base import ConnectionRow
 from mastio.strictjson import Allowance, JsonError, TooManyValues, parse
 from mastio_egress.credentials import Outgoing
-from mastio_egress.headers import declared_length, outgoing
+from mastio_egress.headers import declared_length, left_out, outgoing
 from mastio_egress.paths import find_upstream_path, is_allowed
 from mastio_egress.redirects import MOST_REDIRECTS, Hop, follow
 from mastio_egress.registry import Open, Registry
@@ -32,10 +32,11 @@ MOST_WHOLE = 10 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """`path` is behind the base URL, with the query."""
+    """`path` is behind the base URL, with the query. `headers` go upstream, besides the credential."""
 
     opened: Open
     path: str
+    headers: list[tuple[str, str]]
 
 
 class Calls:
@@ -66,12 +67,16 @@ class Calls:
             "destination.host": destination.host,
             "destination.kind": "http",
             "destination.local": destination.local,
+            "headers": plan.headers,
         }
-        details = {"connection": row.name, "host": destination.host}
+        details: dict[str, JSON] = {"connection": row.name, "host": destination.host}
+        unsent = left_out(head.headers, plan.headers)
+        if unsent:
+            details["headers_left_out"] = unsent
         layout = open_layout(row, head) if row.inspect_request or row.inspect_response else None
         document = await aside.run(aside.is_short(body), _read_json, head, body) if row.inspect_request else None
         action = Action(KIND, "Connection", row.name, attributes)
-        return action, Message(body, document, details, plan, layout=layout)
+        return action, Message(body, document, details, plan, layout=layout, headers=plan.headers)
 
     def _find(self, head: RequestHead) -> Open:
         opened = self._registry.find(head.params["connection"])
@@ -84,7 +89,8 @@ class Calls:
         path = find_upstream_path(row, rest, head.query)
         if not is_allowed(row, head.method, "/" + rest):
             raise Denied("The connection does not take this method and path.")
-        return Plan(opened, path)
+        headers = outgoing(head.headers, row.keep_headers, _may_ask_for_parts(opened), row.request_headers)
+        return Plan(opened, path, headers)
 
     async def dispatch(self, recorded: Recorded) -> Reply:
         """Raises `DispatchError`."""
@@ -92,7 +98,7 @@ class Calls:
         opened = plan.opened
         if self._registry.find(opened.row.name) is not opened:  # changed meanwhile: it may have waited for a human
             plan = self._plan(self._find(recorded.head), recorded.head)
-            if _judged(plan.opened.row) != _judged(opened.row):
+            if (_judged(plan.opened.row), plan.headers) != (_judged(opened.row), recorded.message.headers):
                 raise DispatchError("The connection was changed meanwhile; ask again.")
             opened = plan.opened
         if opened.injection.needs_whole_body and recorded.message.stream is not None:
@@ -110,8 +116,7 @@ class Calls:
     async def _carry_out(self, opened: Open, plan: Plan, recorded: Recorded, close: Close) -> Reply:
         """The request; again with a new token where the upstream refused the old one, and once for each redirect."""
         row = opened.row
-        headers = outgoing(recorded.head.headers, row.keep_headers, _may_ask_for_parts(opened))
-        asked = Outgoing(recorded.head.method, plan.path, headers, _body(recorded))
+        asked = Outgoing(recorded.head.method, plan.path, plan.headers, _body(recorded))
         hop, renewed = Hop(opened.origin, asked), False
         for _ in range(MOST_REDIRECTS + 2):
             started = time.monotonic()

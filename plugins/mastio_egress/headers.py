@@ -1,51 +1,24 @@
 """What of an agent's headers goes to a connection's upstream, and what of the reply's comes back. Pure.
 
-Deny lists, since nobody knows which headers an API has: taken out is what belongs to one hop only, what proves or
-claims who somebody is, what means something to a proxy on the way, and what would speak for the appliance.
+Requests have an allow list (`mastio.request_headers`). Replies have a deny list, since nobody knows which headers an
+API has: taken out is what belongs to one hop only, what proves or claims who somebody is, what means something to a
+proxy on the way, and what would speak for the appliance.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 
-from mastio import presented
-from mastio.errors import BadRequest, DispatchError
+from mastio.errors import BadRequest, Denied, DispatchError
+from mastio.request_headers import COOKIES, LISTS, is_of_hop, is_sendable, is_token, judge_header
 
 Headers = list[tuple[bytes, bytes]]
-
-HOP = frozenset({
-    b"connection", b"keep-alive", b"te", b"trailer", b"transfer-encoding", b"upgrade", b"http2-settings",
-})  # fmt: skip
-"""RFC 9110 §7.6.1: for one connection, as is what Connection names, and `proxy-*`."""
-
-CREDENTIALS = presented.HEADERS | {b"dpop"}
-"""What proves to the appliance who the agent is."""
-
-COOKIES = frozenset({b"cookie", b"cookie2"})
-"""For the upstream only where it may set them: otherwise they are somebody else's."""
-
-CLAIMS = frozenset({
-    b"forwarded", b"via", b"x-real-ip", b"x-user", b"x-remote-user", b"x-remote-addr", b"remote-user", b"x-request-id",
-    b"true-client-ip", b"cf-connecting-ip", b"fastly-client-ip", b"x-cluster-client-ip", b"x-originating-ip",
-    b"x-enrollment-proof",
-})  # fmt: skip
-CLAIM_PREFIXES = (b"x-edge-", b"x-forwarded-", b"x-client-", b"x-ssl-client-", b"client-cert", b"mastio-", b"x-mastio-")
-"""Who and from where: the edge's own, and what upstreams believe when a proxy says it."""
-
-OVERRIDES = frozenset({
-    b"x-http-method-override", b"x-http-method", b"x-method-override", b"x-original-url", b"x-original-uri",
-    b"x-rewrite-url", b"x-original-host", b"x-host", b"x-original-method",
-})  # fmt: skip
-"""Make another request of it than the one that was judged."""
 
 PARTS = frozenset({b"range", b"if-range"})
 """Ask for a part of a reply: two halves of a secret are in no part as a whole. A server may always send all of it
 (RFC 9110 §14.2)."""
-
-FRAMING = frozenset({b"host", b"content-length", b"accept-encoding", b"expect"})
-"""Said anew by who sends it."""
 
 KEPT_BY_RULE = frozenset({b"set-cookie", b"set-cookie2", b"www-authenticate", b"authentication-info", b"refresh"})
 """Of a reply: left out unless the connection keeps them. Cookies and challenges are between credential and upstream."""
@@ -66,31 +39,54 @@ OUR_PREFIXES = (b"x-accel-", b"x-edge-", b"mastio-", b"x-mastio-")
 MOST = 24 * 1024
 """Bytes of a reply's headers that are passed on: the edge takes a head of 32 KiB with ours."""
 
-_TOKEN = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+MOST_NAMES = 20
+"""Of headers that were left out, in an entry."""
+
 _CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
 _LENGTH = re.compile(rb"[0-9]{1,18}")
 
+IDENTITY = ("accept-encoding", "identity")
+"""Replies are asked for as they are, so that they can be looked into."""
 
-def outgoing(headers: Headers, keep: Collection[str] = (), parts: bool = True) -> list[tuple[str, str]]:
+
+def outgoing(
+    headers: Headers, keep: Collection[str] = (), parts: bool = True, named: Collection[str] = ()
+) -> list[tuple[str, str]]:
     """What goes upstream of a request's headers (names in lower case); the length is `declared_length`'s.
 
-    Replies are asked for as they are, so that they can be looked into. Values stay as they came where they are UTF-8;
-    others are read as latin-1. `keep` as for `incoming`; `parts`: whether one of the reply may be asked for. Raises
-    `BadRequest`.
+    Values stay as they came where they are UTF-8; others are read as latin-1. `keep` as for `incoming`; `parts`:
+    whether one of the reply may be asked for; `named`: the connection's `request_headers`. Raises `BadRequest`, and
+    `Denied` for a header that says what is done and that the connection does not send.
     """
-    named = _named_by_connection(headers)
-    if not _is_kept(b"set-cookie", keep):
-        named |= COOKIES
-    if not parts:
-        named |= PARTS
+    of_hop = _named_by_connection(headers)
+    cookies = _is_kept(b"set-cookie", keep)
     passed: list[tuple[str, str]] = []
+    once: set[bytes] = set()
     for name, value in headers:
-        goes_up = _goes_up(name)
-        if goes_up is None or _CONTROL.search(value):
+        if not is_token(name) or _CONTROL.search(value):
             raise BadRequest("A header has characters that do not belong in one.")
-        if goes_up and name not in named:
-            passed.append((name.decode("ascii"), _decode(value)))
-    return [*passed, ("accept-encoding", "identity")]
+        fate = judge_header(name, named)
+        said = name.decode("ascii")
+        if fate == "refused":
+            raise Denied(
+                f"The connection does not send the header {said[:64]}, which says what is done;"
+                " an admin can add it to the connection's request_headers."
+            )
+        if (fate != "sent" and not (cookies and name in COOKIES)) or name in of_hop or (not parts and name in PARTS):
+            continue
+        if name in once and name not in LISTS:
+            raise BadRequest(f"The header {said[:64]} is there more than once.")
+        once.add(name)
+        passed.append((said, _decode(value)))
+    return [*passed, IDENTITY]
+
+
+def left_out(headers: Headers, sent: Sequence[tuple[str, str]]) -> list[str]:
+    """Names of headers that an agent sent and the upstream does not get, for the audit entry: what is neither of one
+    hop nor the appliance's own."""
+    passed = {name.encode("ascii") for name, _ in sent}
+    names = {name for name, _ in headers if name not in passed and is_sendable(name)}
+    return [name.decode("ascii")[:64] for name in sorted(names)[:MOST_NAMES]] if names else []
 
 
 def incoming(headers: Headers, keep: Collection[str] = ()) -> Headers:
@@ -148,29 +144,11 @@ def _is_kept(name: bytes, keep: Collection[str]) -> bool:
 
 
 @lru_cache(maxsize=1024)
-def _goes_up(name: bytes) -> bool | None:
-    """None: it is no name of a header."""
-    return not (_is_of_hop(name) or _is_ours(name)) if _TOKEN.fullmatch(name) else None
-
-
-@lru_cache(maxsize=1024)
 def _comes_back(name: bytes) -> bool:
     folded = name.replace(b"_", b"-")
-    if _is_of_hop(name) or folded in OURS or folded in ORIGIN or folded.startswith(OUR_PREFIXES):
+    if is_of_hop(name) or folded in OURS or folded in ORIGIN or folded.startswith(OUR_PREFIXES):
         return False
-    return name != b"content-length" and _TOKEN.fullmatch(name) is not None
-
-
-def _is_of_hop(name: bytes) -> bool:
-    return name in HOP or name.startswith(b"proxy-")
-
-
-def _is_ours(name: bytes) -> bool:
-    """Underscores are hyphens to some upstreams."""
-    name = name.replace(b"_", b"-")
-    return (
-        name in CREDENTIALS or name in CLAIMS or name in OVERRIDES or name in FRAMING or name.startswith(CLAIM_PREFIXES)
-    )
+    return name != b"content-length" and is_token(name)
 
 
 def _decode(value: bytes) -> str:

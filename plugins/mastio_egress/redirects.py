@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from urllib.parse import urljoin
 
 from mastio.errors import BadRequest
+from mastio.request_headers import DEFAULT
 from mastio.store.base import ConnectionRow
 from mastio.target import Target, TargetError, parse_base_url, parse_url
 from mastio_egress.credentials import Outgoing
@@ -20,7 +21,9 @@ REDIRECTS = frozenset({301, 302, 303, 307, 308})
 KEEP_METHOD = frozenset({307, 308})
 WITHOUT_BODY = frozenset({"GET", "HEAD"})
 
-NOT_FOR_OTHERS = frozenset({"cookie", "origin", "referer"})
+FOR_OTHERS = frozenset(name.decode("ascii") for name in DEFAULT) | {"accept-encoding"}
+"""Headers for a host that is not the connection's: neither cookies nor what an admin named for the connection."""
+
 OF_A_BODY = frozenset({"content-type", "content-length", "content-language", "content-location", "content-encoding"})
 
 _ODD = re.compile(r"[^\x21-\x7e]|\\")
@@ -59,7 +62,7 @@ def follow(row: ConnectionRow, hop: Hop, status: int, locations: list[bytes]) ->
         return None
     if asked.method not in WITHOUT_BODY or asked.body:
         return None
-    headers = [pair for pair in asked.headers if pair[0] not in NOT_FOR_OTHERS]
+    headers = [pair for pair in asked.headers if pair[0] in FOR_OTHERS]
     return Hop(target.origin, Outgoing(asked.method, path, headers, b""))
 
 

@@ -1,15 +1,16 @@
 """Where texts are in requests to a connection and in its replies: in JSON its strings, names and long numbers, in a
-form its names and values, else all of it. The path and the query of the request are texts as well.
+form its names and values, else all of it. The path and the query of the request are texts as well, and so are the
+headers that an admin named for the connection.
 """
 
 from __future__ import annotations
 
 import re
 from codecs import BOM_UTF8
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
-from urllib.parse import quote_plus, unquote_plus
+from urllib.parse import quote_plus, unquote, unquote_plus
 
 import orjson
 
@@ -115,44 +116,46 @@ class Lines:
 
 
 class Both:
-    """`Texts` of a body and of the URL before it, which nobody can change."""
+    """`Texts` of a body and of the URL and headers before it, which nobody can change."""
 
-    def __init__(self, url: Sequence[Passage], body: Texts | None) -> None:
-        self._url = url
+    def __init__(self, url: Sequence[Passage], body: Texts | None, headers: Sequence[Passage] = ()) -> None:
+        self._head = [*url, *headers]
+        self._headers_from = len(url)
         self._body = body
 
     @property
     def passages(self) -> Sequence[Passage]:
-        return [*self._url, *(() if self._body is None else self._body.passages)]
+        return [*self._head, *(() if self._body is None else self._body.passages)]
 
     @property
     def uninspected(self) -> Sequence[Finding]:
         return () if self._body is None else self._body.uninspected
 
     def place(self, number: int) -> str:
-        if number < len(self._url) or self._body is None:
-            return "the URL"
-        return self._body.place(number - len(self._url))
+        if number < len(self._head) or self._body is None:
+            return "the URL" if number < self._headers_from else f"the header {self._head[number].name}"
+        return self._body.place(number - len(self._head))
 
     def replace(self, texts: Mapping[int, str]) -> bytes:
         """Raises `Blocked`."""
-        if self._body is None or any(number < len(self._url) for number in texts):
-            raise Blocked("What is to be redacted stands in the URL.")
-        return self._body.replace({number - len(self._url): text for number, text in texts.items()})
+        if self._body is None or any(number < len(self._head) for number in texts):
+            raise Blocked("What is to be redacted stands in the URL or in a header.")
+        return self._body.replace({number - len(self._head): text for number, text in texts.items()})
 
 
 def open_layout(row: ConnectionRow, head: RequestHead) -> Layout:
     """For one request to a connection that is inspected in one direction or both."""
-    request = partial(read_request, head) if row.inspect_request else read_nothing
+    request = partial(read_request, head, row.request_headers) if row.inspect_request else read_nothing
     return Layout(request, read_reply, open_stream, row.inspect_response)
 
 
-def read_request(head: RequestHead, raw: bytes, document: Any) -> Texts:
+def read_request(head: RequestHead, named: Collection[str], raw: bytes, document: Any) -> Texts:
     """Raises `Blocked` for what nobody can look into."""
     if head.header(b"content-encoding") not in (None, b"identity"):
         raise Blocked("The body is encoded, so it cannot be inspected.")
     url = list(read_url(head.params.get("path", ""), head.query))
-    return Both(url, _read_body(head, raw, document))
+    headers = list(read_headers(head.headers, named)) if named else []
+    return Both(url, _read_body(head, raw, document), headers)
 
 
 def _read_body(head: RequestHead, raw: bytes, document: Any) -> Texts | None:
@@ -210,6 +213,17 @@ def read_url(path: str, query: bytes) -> Iterator[Passage]:
     if text := _decode(path.replace("+", "%2B").encode("latin-1")):
         yield Passage(text, "other", "path")
     yield from Form(query, "other").passages
+
+
+def read_headers(headers: Iterable[tuple[bytes, bytes]], named: Collection[str]) -> Iterator[Passage]:
+    """As they are, and as they are where they are percent-encoded. Raises `Blocked`."""
+    for name, value in headers:
+        if value and name.decode("latin-1") in named:
+            try:
+                text = value.decode()
+            except UnicodeDecodeError as error:
+                raise Blocked("The content is no text, so it cannot be inspected.") from error
+            yield Passage(unquote(text), "other", name.decode("latin-1"))
 
 
 def read_reply(raw: bytes, document: Any, carrier: Carrier = "tool") -> Texts:

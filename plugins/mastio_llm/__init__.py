@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from mastio.errors import ConfigurationError
 from mastio.exchange import Dialect, Role, Route
@@ -20,6 +20,7 @@ from mastio.store.base import ProviderKind, ProviderRow
 from mastio_llm.calls import MAX_PARTS, Calls, Resilience
 from mastio_llm.dialects import OPERATIONS
 from mastio_llm.models import Models
+from mastio_llm.passing import parse_header_names
 from mastio_llm.prices import PriceRow, Prices, PriceTable, parse_table
 from mastio_llm.registry import Registry
 from mastio_llm.ways import Balance
@@ -90,7 +91,9 @@ class Settings(PluginSettings):
     `weight` or by `latency`. `fallbacks`: for a model, other `provider/model`s that are tried when it fails. `prices`:
     rows that come before those of the shipped table, one `[[llm.prices]]` table each, with `models` (a glob), `input`,
     `output`, `cached`, `cache_write`, `cache_write_1h` (USD for a million tokens, as strings), `max_output` and
-    `context` (tokens). `max_parts`: how many messages, parts, tools and other items of lists a call may have."""
+    `context` (tokens). `max_parts`: how many messages, parts, tools and other items of lists a call may have.
+    `request_headers`: names of callers' headers that go to providers beside the usual ones, such as
+    `openai-organization`, `openai-project` or `idempotency-key`."""
 
     providers: tuple[Provider, ...] = ()
     retries: int = Field(default=1, ge=0, le=5)
@@ -98,6 +101,13 @@ class Settings(PluginSettings):
     fallbacks: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     prices: tuple[PriceRow, ...] = ()
     max_parts: int = Field(default=MAX_PARTS, ge=100, le=1_000_000)
+    request_headers: tuple[str, ...] = Field(default=(), max_length=50)
+
+    @field_validator("request_headers")
+    @classmethod
+    def sendable(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        parse_header_names(names)
+        return names
 
 
 def read_provider(provider: Provider) -> ProviderRow:
@@ -133,7 +143,10 @@ async def setup(settings: Settings, services: Services) -> AsyncIterator[Hooks]:
     registry = Registry(services, [read_provider(provider) for provider in settings.providers])
     services.directory.on_change(registry.reload)
     resilience = Resilience(settings.retries, settings.balance, settings.fallbacks)
-    calls = Calls(services, registry, Prices(settings.prices, read_prices()), resilience, max_parts=settings.max_parts)
+    calls = Calls(
+        services, registry, Prices(settings.prices, read_prices()), resilience, max_parts=settings.max_parts,
+        headers=parse_header_names(settings.request_headers),
+    )  # fmt: skip
     models = Models(services, registry)
     kinds = {operation.kind for operation in OPERATIONS.values()}
     yield Hooks(

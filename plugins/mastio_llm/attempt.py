@@ -60,7 +60,8 @@ class Transient(DispatchError):
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """How one provider would carry a call out. `query` goes along."""
+    """How one provider would carry a call out. `query` goes along. `headers`: names of the caller's that the settings
+    let through."""
 
     operation: Operation
     asked: Asked
@@ -68,6 +69,7 @@ class Way:
     price: Price | None
     query: str
     translation: Translation | None
+    headers: frozenset[bytes] = frozenset()
 
     @property
     def adaptation(self) -> Adaptation | None:
@@ -150,7 +152,7 @@ async def attempt(way: Way, pool: Upstream, credential: Credential, recorded: Re
     limit = await aside.run(is_short or not granted, find_limit, raw, way.asked, way.price, granted)
     is_brief = is_short or not way.rewrites(limit)
     body = await aside.run(is_brief, way.encode_request, raw, recorded.head, limit)
-    headers = request_headers(recorded.head, way.choice)
+    headers = request_headers(recorded.head, way.choice, way.headers)
     headers += await credential.headers("POST", way.address, headers, body)
     recorded.meter.follow(lambda: way.count_used(None, raw, limit))
     sending = pool.send("POST", way.address, headers, body)

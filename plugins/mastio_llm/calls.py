@@ -73,7 +73,9 @@ class Calls:
         resilience: Resilience,
         draw: Callable[[], float] = random.random,
         max_parts: int = MAX_PARTS,
+        headers: frozenset[bytes] = frozenset(),
     ) -> None:
+        self._headers = headers
         self._max_parts = max_parts
         self._services = services
         self._registry = registry
@@ -102,7 +104,7 @@ class Calls:
                 refusal = refusal or error
         if not ways:
             raise refusal or BadRequest("No configured provider serves this model.", code="model_not_found")
-        ways = [replace(way, price=self._price(way.choice)) for way in ways]
+        ways = [replace(way, price=self._price(way.choice), headers=self._headers) for way in ways]
         action, message = describe_call(head, body, opened, ways)
         if any(way.translation is not None for way in ways):
             message = replace(message, narrow=partial(narrow, head, body, opened, ways))
@@ -262,7 +264,7 @@ def describe_call(head: RequestHead, body: bytes, opened: Opened, ways: Sequence
     context = [head.route.path.encode(), first.asked.form.encode()]
     for way in ways:
         where = f"{way.choice.target} {way.choice.provider.kind} {way.choice.provider.base_url}{way.query}"
-        context += (where.encode(), *passed_on(head, way.choice))
+        context += (where.encode(), *passed_on(head, way.choice, way.headers))
     return actions[0], Message(
         body,
         opened.document,

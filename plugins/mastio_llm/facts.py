@@ -14,7 +14,7 @@ from mastio.destination import find_destination
 from mastio.store.base import ProviderRow
 from mastio_llm.acts.found import NO_ACTS, Acts
 from mastio_llm.dialects.operation import Asked, Operation
-from mastio_llm.telling import TELL, Told
+from mastio_llm.telling import TELL, Told, find_definitions
 
 
 class CallFacts:
@@ -32,6 +32,11 @@ class CallFacts:
         self.asked = asked
         self.memo: dict[str, Any] = {}
         self.size = size
+
+    @property
+    def definitions(self) -> tuple[tuple[str, dict[str, Any]], ...]:
+        """The tools that are offered, by name. Not remembered: asked for where one is suspected."""
+        return tuple(find_definitions(self._document))
 
     def tell(self) -> None:
         """Find out now what is told of it, where that may take long."""
@@ -65,6 +70,8 @@ class Facts(Mapping[str, Any]):
         call = self._call
         if call is not None and (read := OF_CALL.get(path)) is not None:
             return read(call)
+        if call is not None and path == "tools.definitions":
+            return call.definitions
         found = OF_PROVIDER.get(path)
         return default if found is None else found(self._provider)
 

@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 from mastio.errors import BadRequest
 from mastio.exchange import RequestHead
+from mastio.request_headers import is_sendable
 from mastio.services import UpstreamReply
 from mastio_llm.dialects import SPEAKERS
 from mastio_llm.dialects.operation import Usage
@@ -17,7 +18,11 @@ from mastio_llm.ways import Choice
 
 Headers = list[tuple[bytes, bytes]]
 
-UP = (b"accept", b"idempotency-key", b"user-agent", b"traceparent", b"tracestate")
+UP = (b"accept", b"user-agent", b"traceparent", b"tracestate")
+OF_PREFIX = {b"openai-": frozenset({b"openai-beta"})}
+"""Of a provider's own prefix, the names that go up where it has others too: which organization or project pays is the
+appliance's to say, as its key is, and so is what an idempotency key stands for."""
+
 DOWN = (b"cache-control", b"content-type", b"retry-after", b"request-id", b"x-should-retry")
 LIMITS = b"x-ratelimit-"
 MOST = 2048
@@ -42,27 +47,40 @@ def read_query(query: bytes, known: frozenset[bytes]) -> str:
     return "?" + b"&".join(kept).decode("ascii") if kept else ""
 
 
-def passed_on(head: RequestHead, choice: Choice) -> list[bytes]:
-    """The headers of the provider's own kind, which may change the answer."""
+def passed_on(head: RequestHead, choice: Choice, named: Collection[bytes] = ()) -> list[bytes]:
+    """The headers that may change the answer: of the provider's own kind, and `named` by the settings."""
     prefix = SPEAKERS[choice.provider.kind].prefix
-    return sorted(name + b":" + value for name, value in head.headers if name.startswith(prefix))
+    return sorted(name + b":" + value for name, value in head.headers if _is_of(prefix, name) or name in named)
 
 
-def request_headers(head: RequestHead, choice: Choice) -> list[tuple[str, str]]:
+def request_headers(head: RequestHead, choice: Choice, named: Collection[bytes] = ()) -> list[tuple[str, str]]:
     """An allow list, so that no credential, cookie or identity header of the caller can go upstream. The provider's own
-    is still to be added."""
+    is still to be added. `named`: those that the settings add."""
     speaker = SPEAKERS[choice.provider.kind]
     prefix = speaker.prefix
     headers = [
         (name.decode("latin-1"), value.decode("latin-1"))
         for name, value in head.headers
-        if name in UP or name.startswith(prefix)
+        if name in UP or _is_of(prefix, name) or name in named
     ]
     for name, value in speaker.defaults:
         if not any(sent == name for sent, _ in headers):
             headers.append((name, value))
     headers += [("content-type", "application/json"), ("accept-encoding", "identity"), ("x-request-id", head.id)]
     return headers
+
+
+def _is_of(prefix: bytes, name: bytes) -> bool:
+    return name in OF_PREFIX[prefix] if prefix in OF_PREFIX else name.startswith(prefix)
+
+
+def parse_header_names(names: Collection[str]) -> frozenset[bytes]:
+    """The setting `request_headers`. Raises `ValueError` for what never goes up."""
+    found = frozenset(name.lower().encode("latin-1", "replace") for name in names)
+    for name in sorted(found):
+        if not is_sendable(name) or name == b"content-type":
+            raise ValueError(f"The header {name.decode('latin-1')} cannot be sent to providers.")
+    return found
 
 
 def reply_headers(upstream: UpstreamReply, choice: Choice, secrets: Collection[bytes]) -> Headers:

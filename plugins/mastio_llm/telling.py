@@ -149,6 +149,20 @@ def tell_content(document: Mapping[str, Any]) -> Told:
     )
 
 
+# --- definitions of tools --------------------------------------------------------------------------------------------
+
+
+def find_definitions(document: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every tool that is offered, with its definition, in the shapes of all dialects."""
+    for tool in (*parts_of(document.get("tools")), *parts_of(document.get("functions"))):
+        declared = [one for name in (*_DECLARATIONS, "tools") for one in parts_of(tool.get(name))]
+        kind = tool.get("type")
+        inner = member(tool, kind) if isinstance(kind, str) else {}
+        for one in declared or [tool]:
+            name = one.get("name") or inner.get("name") or kind
+            yield name if isinstance(name, str) else "", one
+
+
 # --- what they share --------------------------------------------------------------------------------------------------
 
 

@@ -20,6 +20,7 @@ BY_CLASS: Mapping[str, frozenset[str]] = {
     "pii": frozenset({"pii"}),
     "secret": frozenset({"credential"}),
     "observed": frozenset(),  # what would have been done is no data
+    "definition": frozenset(),  # what a tool's definition looks like is no data either
     **dict.fromkeys(DETECTORS, frozenset()),
 }
 """By the class of a label. One that is not here is personal data until it is known to be something else."""

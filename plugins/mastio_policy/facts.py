@@ -12,9 +12,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from mastio.cedar.schema import DATA_CLASSES, DETECTORS, FACTS
+from mastio.cedar.schema import DATA_CLASSES, DETECTORS, FACTS, HEADERS
 from mastio.exchange import Action, Principal
 from mastio.inspection import UNINSPECTED, Finding
+from mastio.request_headers import TRACING
 from mastio_policy.classes import classes_of
 from mastio_policy.risks import classify
 from mastio_policy.rules import Policy
@@ -48,12 +49,15 @@ class Reading(NamedTuple):
 
 
 def readings_of(policies: Iterable[Policy]) -> tuple[Reading, ...]:
-    """Of everything that these policies look at, in the order of the schema."""
+    """Of everything that these policies look at, in the order of the schema, headers last."""
     against: dict[str, set[Any] | None] = {}
+    headers: list[tuple[str, ...]] = []
     for policy in policies:
         for look in policy.looks:
             if look.variable != "context":
                 continue
+            if look.path[:1] in ((), (HEADERS,)):
+                headers.append(look.path[1:2])
             prefix = ".".join(look.path)
             for path in FACTS:
                 if not prefix or path == prefix or path.startswith(f"{prefix}."):
@@ -62,7 +66,29 @@ def readings_of(policies: Iterable[Policy]) -> tuple[Reading, ...]:
                         against[path] = None
                     elif known is not None:
                         known.update(look.against)
-    return tuple(Reading(path, READ[path], _share(path, against[path])) for path in FACTS if path in against)
+    readings = tuple(Reading(path, READ[path], _share(path, against[path])) for path in FACTS if path in against)
+    return (*readings, _headers_reading(headers)) if headers else readings
+
+
+def _headers_reading(looks: Iterable[tuple[str, ...]]) -> Reading:
+    """Of the headers that policies name, or of all where one looks at them altogether."""
+    paths = set(looks)
+    named = None if () in paths else frozenset(name for (name,) in paths)
+
+    def read(subject: Subject) -> dict[str, str] | None:
+        pairs = subject.action.attributes.get(HEADERS)
+        return None if pairs is None else join_headers(pairs, named)
+
+    return Reading(HEADERS, read, lambda value: None if value is None else tuple(sorted(value.items())))
+
+
+def join_headers(pairs: Iterable[tuple[str, str]], named: Collection[str] | None) -> dict[str, str]:
+    """Headers by name, several of one name as one list (RFC 9110 §5.3); without what only traces a request."""
+    found: dict[str, str] = {}
+    for name, value in pairs:
+        if (named is None or name in named) and name.encode() not in TRACING:
+            found[name] = f"{found[name]}, {value}" if name in found else value
+    return found
 
 
 def _share(path: str, against: Collection[Any] | None) -> Share:
@@ -94,7 +120,7 @@ def write_context(readings: Iterable[Reading], subject: Subject) -> dict[str, An
         *groups, name = path.split(".")
         for group in groups:
             place = place.setdefault(group, {})
-        place[name] = encode(FACTS[path].type, value)
+        place[name] = value if path == HEADERS else encode(FACTS[path].type, value)
     return context
 
 

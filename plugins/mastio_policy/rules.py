@@ -15,7 +15,7 @@ import cedarpy
 import orjson
 
 from mastio.cedar.paths import Look, chain_of, looks_of
-from mastio.cedar.schema import ABSENT_WHEN_EMPTY, AGENT, FACTS, expand
+from mastio.cedar.schema import ABSENT_WHEN_EMPTY, AGENT, FACTS, HEADERS, expand
 from mastio.cedar.source import CedarError, read_cedar
 from mastio.exchange import Principal
 
@@ -190,6 +190,8 @@ def conjuncts_of(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 def _may_be_absent(look: Look) -> bool:
     if look.variable == "principal":
         return bool(look.path) and look.path[0] not in AGENT
+    if look.path[:1] == (HEADERS,):
+        return True
     return any(fact.optional for path, fact in FACTS.items() if path == ".".join(look.path))
 
 

@@ -30,7 +30,17 @@ from mastio.exchange import (
     TokenCredential,
 )
 from mastio.hooks import Hooks, Plugin, PluginSettings
-from mastio.presented import AUTHORIZATION, Presented, Scheme, hash_secret, parse_presented
+from mastio.presented import (
+    AUTHORIZATION,
+    CLAIM_PREFIX,
+    Presented,
+    Scheme,
+    digest_secret,
+    hash_claim,
+    hash_digest,
+    hash_secret,
+    parse_presented,
+)
 from mastio.services import Services
 from mastio_token.access import (
     TOKEN_AGE,
@@ -121,7 +131,11 @@ class Authenticator:
     def _find_admin(self, presented: Presented) -> AdminCredential:
         if presented.scheme != "Bearer" or presented.headers != {AUTHORIZATION}:
             raise AuthenticationError("An admin token goes into Authorization, as Bearer.", code="invalid_admin_token")
-        admin = self._services.directory.admins.get(hash_secret(self._admin_key, presented.value))
+        known, key, digest = self._services.directory.admins, self._admin_key, digest_secret(presented.value)
+        if presented.value.startswith(CLAIM_PREFIX):
+            admin = known.get(hash_claim(key, digest))
+        else:
+            admin = known.get(hash_secret(key, presented.value)) or known.get(hash_digest(key, digest))
         now = self._services.now()
         if admin is None or admin.revoked or now >= (admin.expires_at or now + 1):
             raise AuthenticationError("The admin token is not in force.", code="invalid_admin_token")

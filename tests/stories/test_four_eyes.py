@@ -17,8 +17,8 @@ class Person:
         ca = appliance.data / "ca" / "ca.crt"
         self._who = ["--url", appliance.base_url, "--ca", str(ca), "--token-file", str(token_file)]
 
-    def mastio(self, *words: str, status: int = 0) -> str:
-        command = [sys.executable, "-m", "mastio", *words, *self._who]
+    def mastio(self, *words: str, status: int = 0, local: bool = False) -> str:
+        command = [sys.executable, "-m", "mastio", *words, *([] if local else self._who)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == status, (words, done.stdout, done.stderr)
         return done.stdout if status == 0 else done.stderr
@@ -44,7 +44,17 @@ def test_two_people(tmp_path: Path) -> None:
         assert "POST /v1/admin/agents/*/revoke" in listed and "POST /v1/admin/admins" in listed
         assert "carla" in berta.mastio("holds", "show", identifier)
         assert "Let another admin approve it" in first.mastio("holds", "approve", identifier, status=1)
-        assert "mastio_admin_" in berta.mastio("holds", "approve", identifier, "--reason", "she starts today")
+        code = tmp_path / "carla.code"
+        code.write_text(said.split()[-1])
+        assert "mastio_admin_" not in berta.mastio("holds", "approve", identifier, "--reason", "she starts today")
+        carla = Person(appliance, code)
+        carla.mastio("admins", "claim", "carla", "--token-to", str(tmp_path / "carla.token"))
+        carla.mastio("admins", "list", status=1)
+        assert "berta" in Person(appliance, tmp_path / "carla.token").mastio("admins", "list")
+        made = first.mastio("admins", "new-token", "--token-to", str(tmp_path / "dora.token"), local=True).strip()
+        asked = first.mastio("admins", "add", "dora", "--role", "admin", "--token-sha256", made)
+        berta.mastio("holds", "approve", asked.split()[7])
+        assert "dora" in Person(appliance, tmp_path / "dora.token").mastio("admins", "list")
         assert "approved, not pending" in berta.mastio("holds", "approve", identifier, status=1)
         with appliance.by_certificate(agent) as caller:
             assert caller.get("/v1/agents/self").status_code == 200

@@ -5,7 +5,9 @@ After each refusal comes its twin: the same decision by who may take it.
 
 from __future__ import annotations
 
+import hashlib
 import json
+import secrets
 import threading
 from collections import Counter
 from collections.abc import Iterator
@@ -23,6 +25,8 @@ POLICY = {"cedar": 'forbid (principal == Agent::"nobody", action, resource);'}
 CLOSED = refusal(409, "conflict", "control")
 OWN = refusal(403, "second_admin_required", "control")
 ROLE = refusal(403, "role_required")
+INSIDE = refusal(403, "role_required", "control")
+CODE = refusal(403, "denied")
 
 
 class People:
@@ -40,13 +44,24 @@ class People:
     def add(self, name: str, role: Role) -> None:
         answer = self.ask("first", "POST", ADMINS, {"name": name, "role": role})
         if answer.status == 202:
+            code = answer.document["claim"]
             answer = self.approve(answer.document["id"], "anna")
-            assert answer.status == 200, answer.body
-            made = answer.document["result"]["body"]
+            assert answer.status == 200 and "token" not in answer.document["result"]["body"], answer.body
+            self.tokens[name] = self.claim(name, code)
         else:
-            made = answer.document
-        self.tokens[name] = made["token"]
+            self.tokens[name] = answer.document["token"]
         wait_until(lambda: self.ask(name, "GET", "/metrics").status == 200, 5, "the token is known")
+
+    def claim(self, name: str, code: str) -> str:
+        """A token that only its holder has seen."""
+        token = "mastio_admin_" + secrets.token_urlsafe(32)
+        self.tokens[code] = code
+        wait_until(lambda: self.exchange(name, code, token).status != 401, 5, "the code is known")
+        return token
+
+    def exchange(self, name: str, code: str, token: str) -> Answer:
+        body = {"token_sha256": hashlib.sha256(token.encode()).hexdigest()}
+        return self.ask(code, "POST", f"{ADMINS}/{name}/rotate", body)
 
     def ask(self, who: str, method: str, path: str, body: Any = None) -> Answer:
         """On a connection of its own."""
@@ -193,6 +208,57 @@ def test_one_admin_does_not_make_a_second_self(people: People, strict: Judge) ->
     assert people.ask("first", "GET", f"{ADMINS}/anna2").status == 404
 
 
+def test_who_approves_a_new_admin_never_sees_the_token(people: People, strict: Judge) -> None:
+    asked = people.ask("anna", "POST", ADMINS, {"name": "clara", "role": "admin"}).document
+    code, shown = asked["claim"], people.ask("berta", "GET", f"{HOLDS}/{asked['id']}")
+    approved = people.approve(asked["id"])
+    assert approved.status == 200 and approved.document["result"]["body"]["claimed"] is False
+    for seen in (shown, approved, people.ask("berta", "GET", f"{ADMINS}/clara")):
+        assert b"mastio_admin_" not in seen.body and code.encode() not in seen.body
+    people.tokens["code"] = code
+    wait_until(lambda: people.ask("code", "GET", HOLDS).status == 403, 5, "the code is known")
+    strict.mark()
+    strict.refused(people.ask("code", "GET", HOLDS), CODE, HOLDS)
+    strict.mark()
+    strict.refused(people.exchange("berta", "code", "mastio_admin_x"), CODE, f"{ADMINS}/berta/rotate")
+    people.tokens["clara"] = people.claim("clara", code)
+    wait_until(lambda: people.ask("clara", "GET", HOLDS).status == 200, 5, "the token is known")
+    assert "claimed" not in people.ask("berta", "GET", f"{ADMINS}/clara").document
+    strict.mark()
+    strict.served(people.ask("clara", "GET", HOLDS), upstream=False)
+    wait_until(lambda: people.exchange("clara", "code", "mastio_admin_y").status == 401, 5, "the code worked once")
+
+
+def test_a_new_admins_own_token_is_good_when_it_is_approved(people: People) -> None:
+    token = "mastio_admin_" + secrets.token_urlsafe(32)
+    body = {"name": "dora", "role": "auditor", "token_sha256": hashlib.sha256(token.encode()).hexdigest()}
+    asked = people.ask("anna", "POST", ADMINS, body).document
+    assert "claim" not in asked
+    shown = people.ask("berta", "GET", f"{HOLDS}/{asked['id']}").document
+    assert shown["parameters"]["body"] == body
+    people.tokens["dora"] = token
+    assert people.ask("dora", "GET", "/v1/audit/entries").status == 401
+    assert "token" not in people.approve(asked["id"]).document["result"]["body"]
+    wait_until(lambda: people.ask("dora", "GET", "/v1/audit/entries").status == 200, 5, "the token is known")
+
+
+def test_rights_of_an_agent_need_two_admins(people: People, strict: Judge) -> None:
+    identity = people.appliance.enroll("widened")
+    path = f"{AGENTS}/{identity.name}"
+    for change in ({"groups": ["all"]}, {"attributes": {"clearance": 9}}, {"api_keys": "on"}):
+        strict.mark()
+        strict.refused(people.ask("otto", "PATCH", path, change), INSIDE, path)
+        identifier = people.hold("anna", "PATCH", path, change)
+        before = people.ask("first", "GET", path).document
+        assert not before["groups"] and not before["attributes"] and not before["api_keys"]
+        people.decide(identifier, "reject", "anna")
+    for change in ({"api_keys": "off"}, {"status": "suspended"}, {"status": "active"}):
+        strict.mark()
+        strict.served(people.ask("otto", "PATCH", path, change), upstream=False)
+    assert people.approve(people.hold("anna", "PATCH", path, {"groups": ["all"]})).status == 200
+    assert people.ask("otto", "GET", path).document["groups"] == ["all"]
+
+
 ALL = {"star": "*", "upper": "%2A", "lower": "%2a", "two": "**"}
 
 
@@ -255,7 +321,8 @@ def test_twenty_approvals_at_once_are_one(people: People, strict: Judge) -> None
     assert Counter(answer.status for answer in answers) == {200: 1, 409: 19}
     outcomes = Counter(entry["outcome"]["status"] for entry in strict.entries() if entry["phase"] == "outcome")
     assert outcomes == {"ok": 1, "failed": 19}
-    assert sum("token" in json.loads(answer.body).get("result", {}).get("body", {}) for answer in answers) == 1
+    assert sum("result" in json.loads(answer.body) for answer in answers) == 1
+    assert not [answer for answer in answers if b"mastio_admin_" in answer.body]
 
 
 def test_the_log_says_who_asked_and_who_approved(people: People, strict: Judge) -> None:
@@ -268,7 +335,7 @@ def test_the_log_says_who_asked_and_who_approved(people: People, strict: Judge) 
     shown = people.ask("berta", "GET", f"{HOLDS}/{identifier}").document
     assert shown["exchange"] == asked[0]["id"]
     strict.mark()
-    token = people.approve(identifier).document["result"]["body"]["token"]
+    assert people.approve(identifier).document["result"]["body"]["claimed"] is False
     intent, outcome = strict.entries()
     assert intent["credential"] == {"name": "berta", "type": "admin"}
     said = {name: value for name, value in outcome["response"].items() if name not in ("bytes", "digest")}
@@ -276,7 +343,7 @@ def test_the_log_says_who_asked_and_who_approved(people: People, strict: Judge) 
         "status": 200, "hold": identifier, "requested_by": "anna", "approved_by": "berta", "action": "admin.admins",
         "change": f"POST {ADMINS}", "result": 201,
     }  # fmt: skip
-    assert not [entry for entry in people.appliance.entries() if token in json.dumps(entry)]
+    assert not [entry for entry in people.appliance.entries() if "mastio_admin_" in json.dumps(entry)]
     assert people.appliance.verify() == 0
 
 

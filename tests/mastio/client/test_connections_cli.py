@@ -47,6 +47,7 @@ def test_every_member(served: Served, tmp_path: Path, secret: str, capsys: pytes
     words += ["--allow-address", "10.0.0.0/8", "--redirects", "--redirect-host", "Files.example", "--inspect-request"]
     words += ["--inspect-response", "--request-bytes", "10", "--response-bytes", "20", "--requests-per-minute", "30"]
     words += ["--connect-timeout", "1.5", "--read-timeout", "2", "--total-timeout", "3", "--keep-header", "Set-Cookie"]
+    words += ["--request-header", "X-Amz-Target"]
     words += ["--upstream-ca", str(served.ca_file), "--pin", "AB" * 32, "--json"]
     assert run(served, *words) == 0
     expected = {
@@ -56,7 +57,7 @@ def test_every_member(served: Served, tmp_path: Path, secret: str, capsys: pytes
         "redirect_hosts": ["files.example"], "inspect": {"request": True, "response": True},
         "limits": {"request_bytes": 10, "response_bytes": 20, "requests_per_minute": 30},
         "timeouts": {"connect": 1.5, "read": 2.0, "total": 3.0}, "keep_headers": ["set-cookie"],
-        "ca": ca.strip(), "pin": "ab" * 32,
+        "request_headers": ["x-amz-target"], "ca": ca.strip(), "pin": "ab" * 32,
     }  # fmt: skip
     assert x509.load_pem_x509_certificate(ca.encode())
     assert said(capsys) == expected

@@ -24,13 +24,14 @@ ANSWER: dict[str, Any] = {
     "methods": [], "paths": ["*"], "allow_addresses": [], "redirects": False, "redirect_hosts": [],
     "inspect": {"request": False, "response": False},
     "limits": {"request_bytes": 268435456, "response_bytes": 1073741824, "requests_per_minute": 0},
-    "timeouts": {}, "keep_headers": [], "ca": None, "pin": None,
+    "timeouts": {}, "keep_headers": [], "request_headers": [], "ca": None, "pin": None,
 }  # fmt: skip
 EVERYTHING: dict[str, Any] = {
     "methods": ["GET", "POST"], "paths": ["/v1/*", "*"], "allow_addresses": ["10.0.0.0/8", "::1"], "redirects": True,
     "redirect_hosts": ["files.example"], "inspect": {"request": True, "response": True},
     "limits": {"request_bytes": 1024, "response_bytes": 2048, "requests_per_minute": 60},
     "timeouts": {"connect": 1.5, "read": 10.0, "total": 7200.0}, "keep_headers": ["set-cookie"],
+    "request_headers": ["x-amz-target"],
     "ca": authority_pem(), "pin": "ab" * 32,
 }  # fmt: skip
 
@@ -164,6 +165,9 @@ async def test_the_secret_of_no_kind_comes_out(world: World, kind: str, caplog: 
         ({"timeouts": {"first": 1}}, "timeouts.first"),
         ({"keep_headers": ["transfer-encoding"]}, "keep_headers.0: it must be one of authentication-info, refresh, "),
         ({"keep_headers": ["a b"]}, "keep_headers.0"),
+        *(({"request_headers": [name]}, f"request_headers: {name.lower()} cannot be sent") for name in (
+            "Authorization", "x-api-key", "DPoP", "Host", "content-length", "te", "proxy-authorization", "cookie",
+            "X_Forwarded_For", "x-edge-secret", "x-http-method-override", "a b", "a:b")),
         ({"keep_headers": ["strict-transport-security"]}, "keep_headers.0"),
         ({"ca": "no pem"}, "ca"),
         ({"ca": client_pem()}, "ca: it must have certificates and nothing else"),

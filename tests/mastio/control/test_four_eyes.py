@@ -120,6 +120,8 @@ async def test_what_waits_and_what_does_not(strict: World) -> None:
         ("POST", ADMINS, {"name": "x", "role": "auditor"}), ("PATCH", f"{ADMINS}/carla", {"role": "auditor"}),
         ("DELETE", f"{ADMINS}/carla", None), ("POST", f"{ADMINS}/carla/rotate", None),
         ("DELETE", f"{ADMINS}/anna", None), ("PATCH", f"{ADMINS}/anna", {"role": "auditor"}),
+        ("PATCH", f"{AGENTS}/alice", {"groups": ["a"]}), ("PATCH", f"{AGENTS}/alice", {"attributes": {"a": 1}}),
+        ("PATCH", f"{AGENTS}/alice", {"api_keys": True}),
         ("POST", f"{AGENTS}/*/revoke", {"reason": "all"}), ("POST", "/v1/admin/keys", {"name": "token"}),
     ]  # fmt: skip
     before = strict.directory.version
@@ -127,7 +129,7 @@ async def test_what_waits_and_what_does_not(strict: World) -> None:
         await ask(strict, method, path, body)
     assert strict.directory.version == before
     free: list[tuple[str, str, Any]] = [
-        ("POST", f"{AGENTS}/alice/revoke", {}), ("PATCH", f"{AGENTS}/alice", {"groups": ["a"]}),
+        ("POST", f"{AGENTS}/alice/revoke", {}), ("PATCH", f"{AGENTS}/alice", {"api_keys": "off"}),
         ("POST", "/v1/admin/enrollment-tokens", {"name": "x"}), ("POST", f"{ADMINS}/anna/rotate", None),
         ("POST", "/v1/admin/providers", {"name": "p", "kind": "openai", "base_url": "https://a.example/v1"}),
     ]  # fmt: skip
@@ -147,7 +149,7 @@ def test_every_flagged_endpoint_is_one_whose_body_may_be_shown(strict: World) ->
             assert not any(issubclass(body, SecretBody) for body in bodies)
             assert not route.dependant.query_params and not route.dependant.header_params
             assert [one for one in route.dependant.dependencies if one.query_params] == []
-    assert len(guarded) == 18
+    assert len(guarded) == 19
 
 
 async def test_what_is_not_well_formed_is_not_held(strict: World) -> None:
@@ -200,7 +202,8 @@ async def test_a_hold_is_used_once(strict: World) -> None:
     replies = [await decide(strict, hold, by=by) for by in (BERTA, CARLA, BERTA)]
     assert [reply.status_code for reply in replies] == [200, 409, 409]
     assert replies[0].json()["result"]["body"]["created_by"] == "anna"
-    assert replies[0].json()["result"]["body"]["token"].startswith("mastio_admin_")
+    assert replies[0].json()["result"]["body"]["claimed"] is False and "mastio_admin_" not in replies[0].text
+    assert hold["claim"].startswith("mastio_admin_claim_")
 
 
 async def test_two_approvals_at_once_are_one(strict: World, url: str) -> None:

@@ -32,6 +32,7 @@ ROW = ConnectionRow(
     limits=ConnectionLimits(10, 20, 30),
     timeouts={"connect": 1.5},
     keep_headers=("set-cookie",),
+    request_headers=("x-amz-target",),
     ca="-----BEGIN CERTIFICATE-----",
     pin="ab" * 32,
 )

@@ -1,4 +1,4 @@
-"""Headers that belong to one hop, prove who somebody is or speak for the appliance go no further; all others do."""
+"""Only listed headers of a request go up; headers of a reply come back unless they speak for the appliance."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ import pytest
 from aiohttp.http_writer import _serialize_headers
 from multidict import CIMultiDict
 
-from mastio.errors import BadRequest, DispatchError
+from mastio.errors import BadRequest, Denied, DispatchError
 from mastio.presented import HEADERS
-from mastio_egress.headers import MOST, declared_length, incoming, outgoing, reply_length
+from mastio.request_headers import is_sendable
+from mastio_egress.headers import MOST, declared_length, incoming, left_out, outgoing, reply_length
 
 ROOT = Path(__file__).parents[3]
 SET_BY_THE_EDGE = [
@@ -23,8 +24,13 @@ HOP = [b"connection", b"keep-alive", b"te", b"trailer", b"transfer-encoding", b"
 ASKED = ("accept-encoding", "identity")
 
 
-def up(*headers: tuple[bytes, bytes], keep: tuple[str, ...] = ()) -> list[tuple[str, str]]:
-    passed = outgoing(list(headers), keep)
+MINE = ("x-mine", "x-one", "x-two", "x-three", "x-name")
+
+
+def up(
+    *headers: tuple[bytes, bytes], keep: tuple[str, ...] = (), named: tuple[str, ...] = MINE
+) -> list[tuple[str, str]]:
+    passed = outgoing(list(headers), keep, named=named)
     assert passed[-1] == ASKED and passed.count(ASKED) == 1
     return passed[:-1]
 
@@ -39,6 +45,7 @@ def up(*headers: tuple[bytes, bytes], keep: tuple[str, ...] = ()) -> list[tuple[
 )  # fmt: skip
 def test_what_does_not_go_upstream(name: bytes) -> None:
     assert up((name, b"1"), (b"x-mine", b"2")) == [("x-mine", "2")]
+    assert not is_sendable(name) and up((name, b"1"), named=(name.decode(),)) == []
 
 
 def test_the_edge_sets_something() -> None:
@@ -57,11 +64,40 @@ def test_what_connection_names_is_of_one_hop(value: bytes) -> None:
     assert incoming(headers) == [(b"x-three", b"3")]
 
 
-def test_everything_else_goes_upstream_in_its_order_and_twice() -> None:
-    headers = [(b"accept", b"*/*"), (b"x-amz-target", b"a"), (b"content-type", b"text/plain"), (b"range", b"bytes=1-"),
-               (b"accept", b"text/html"), (b"content-encoding", b"gzip"), (b"traceparent", b"00-1"), (b"origin", b"x"),
-               (b"if-none-match", b'"e"'), (b"x-empty", b""), (b"x-tab", b"a\tb")]  # fmt: skip
+def test_listed_headers_go_upstream_in_their_order_and_lists_twice() -> None:
+    headers = [(b"accept", b"*/*"), (b"content-type", b"text/plain"), (b"range", b"bytes=1-"), (b"prefer", b""),
+               (b"accept", b"text/html"), (b"content-encoding", b"gzip"), (b"traceparent", b"00-1"),
+               (b"if-none-match", b'"e"'), (b"x-mine", b""), (b"x-one", b"a\tb")]  # fmt: skip
     assert up(*headers) == [(name.decode(), value.decode()) for name, value in headers]
+
+
+ACTS = [b"destination", b"overwrite", b"depth", b"if", b"lock-token", b"soapaction", b"idempotency-key",
+        b"x-amz-target", b"x-amz-copy-source", b"x-amz-acl", b"x-amz-tagging", b"x_amz_target", b"x-goog-copy-source",
+        b"x-goog-if-generation-match", b"x-ms-copy-source", b"x-ms-delete-snapshots"]  # fmt: skip
+OTHERS = [b"origin", b"referer", b"x-stainless-os", b"x-anything", b"sec-fetch-mode", b"amz-sdk-request",
+          b"x-amz-date", b"x-amz-content-sha256", b"x-amz-checksum-crc32", b"x-goog-api-client", b"api-version",
+          b"x-ms-client-request-id", b"content_type", b"baggage"]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ACTS)
+def test_what_says_what_is_done_is_refused_unless_an_admin_named_it(name: bytes) -> None:
+    with pytest.raises(Denied, match=name.decode()):
+        up((name, b"1"))
+    assert up((name, b"1"), named=(name.decode(),)) == [(name.decode(), "1")]
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_what_is_not_listed_is_left_out_unless_an_admin_named_it(name: bytes) -> None:
+    headers = [(name, b"1"), (b"accept", b"*/*"), (b"te", b"x"), (b"authorization", b"x")]
+    assert up(*headers) == [("accept", "*/*")]
+    assert left_out(headers, outgoing(headers)) == [name.decode()]
+    assert up(*headers, named=(name.decode(),)) == [(name.decode(), "1"), ("accept", "*/*")]
+
+
+@pytest.mark.parametrize("name", [b"content-type", b"user-agent", b"if-range", b"x-mine"])
+def test_a_header_that_is_no_list_is_there_once(name: bytes) -> None:
+    with pytest.raises(BadRequest, match="more than once"):
+        up((name, b"1"), (name, b"2"))
 
 
 def test_nobody_is_asked_for_a_compressed_reply() -> None:
@@ -159,9 +195,9 @@ def test_odd_lengths_are_refused(values: list[bytes]) -> None:
 
 
 def test_parts_are_asked_for_only_where_nothing_is_looked_for() -> None:
-    asked = [(b"range", b"bytes=0-9"), (b"if-range", b'"x"'), (b"x-range", b"1")]
-    assert dict(outgoing(asked)) == {"range": "bytes=0-9", "if-range": '"x"', "x-range": "1", **IDENTITY}
-    assert dict(outgoing(asked, (), parts=False)) == {"x-range": "1", **IDENTITY}
+    asked = [(b"range", b"bytes=0-9"), (b"if-range", b'"x"'), (b"accept", b"1")]
+    assert dict(outgoing(asked)) == {"range": "bytes=0-9", "if-range": '"x"', "accept": "1", **IDENTITY}
+    assert dict(outgoing(asked, (), parts=False)) == {"accept": "1", **IDENTITY}
 
 
 IDENTITY = {"accept-encoding": "identity"}

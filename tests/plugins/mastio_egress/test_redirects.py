@@ -122,7 +122,7 @@ def test_only_where_the_connection_says_so_and_only_one_location() -> None:
 
 def test_to_a_named_host_without_cookies_and_bodies() -> None:
     found = led("https://Files.Example/any/where?signed=1#x")
-    headers = [("accept", "*/*"), ("content-type", "text/plain"), ("x-mine", "2")]
+    headers = [("accept", "*/*"), ("content-type", "text/plain")]
     assert found == Hop(OTHER, Outgoing("GET", "/any/where?signed=1", headers, b""))
     assert led("https://files.example", 303, asked=hop("POST", b"body")) is not None
 

@@ -8,7 +8,7 @@ import pytest
 
 from mastio.exchange import RequestHead, Route
 from mastio.store.base import ProviderRow
-from mastio_llm.passing import MOST, reply_headers, request_headers
+from mastio_llm.passing import MOST, parse_header_names, passed_on, reply_headers, request_headers
 from mastio_llm.ways import Choice
 
 CHAT = Route("/v1/chat/completions", ("POST",), frozenset({"agent"}), "llm.chat", "")
@@ -23,9 +23,9 @@ class Upstream:
         self.headers = list(headers)
 
 
-def send(*headers: tuple[bytes, bytes]) -> dict[str, str]:
+def send(*headers: tuple[bytes, bytes], named: frozenset[bytes] = frozenset()) -> dict[str, str]:
     head = RequestHead("id-1", "POST", CHAT.path, b"", {}, list(headers), CHAT, None, "127.0.0.1")
-    return dict(request_headers(head, CHOICE))
+    return dict(request_headers(head, CHOICE, named))
 
 
 def receive(*headers: tuple[bytes, bytes]) -> dict[bytes, bytes]:
@@ -43,6 +43,25 @@ def test_no_header_of_the_caller_proves_anything_to_the_provider(name: bytes) ->
 def test_the_providers_own_headers_and_some_others_go_up() -> None:
     sent = send((b"openai-beta", b"x"), (b"user-agent", b"sdk"), (b"x-request-id", b"mine"))
     assert (sent["openai-beta"], sent["user-agent"], sent["x-request-id"]) == ("x", "sdk", "id-1")
+
+
+ACCOUNT = ("openai-organization", "openai-project", "idempotency-key", "openai-anything")
+
+
+@pytest.mark.parametrize("name", ACCOUNT)
+def test_who_pays_is_not_the_callers_to_say_unless_settings_let_it_through(name: str) -> None:
+    pair = (name.encode(), b"other")
+    assert name not in send(pair)
+    named = parse_header_names([name.title()])
+    assert send(pair, named=named)[name] == "other"
+    asked = RequestHead("id-1", "POST", CHAT.path, b"", {}, [pair], CHAT, None, "127.0.0.1")
+    assert (passed_on(asked, CHOICE), passed_on(asked, CHOICE, named)) == ([], [b":".join(pair)])
+
+
+@pytest.mark.parametrize("name", ["Authorization", "x-api-key", "cookie", "dpop", "content-type", "x-edge-secret", "é"])
+def test_what_settings_cannot_let_through(name: str) -> None:
+    with pytest.raises(ValueError, match="cannot be sent"):
+        parse_header_names([name])
 
 
 def test_no_header_of_the_reply_repeats_the_key() -> None:
