@@ -79,8 +79,10 @@ def verify_cedar(source: str) -> None:
 
 
 def read_cedar(source: str) -> list[Rule]:
-    """The policies of a source, each valid in the schema. Raises `CedarError`. A long source takes a second: call `warm`
-    beside the event loop before."""
+    """The policies of a source, each valid in the schema. Raises `CedarError`.
+
+    A long source takes a second: call `warm` beside the event loop before.
+    """
     known = _remembered.get(source)
     if known is None:
         known = _remember(source)
