@@ -1,4 +1,4 @@
-"""Bodies of admins and what redaction's filters look at, grown: the cost grows with the length and no faster, or a bound
+"""Bodies of admins, policies and filters among them, grown: the cost grows with the length and no faster, or a bound
 comes before the work. CPU times of a body and of one ten times as long are compared."""
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ GROWING: dict[str, tuple[type[BaseModel], Callable[[int], dict[str, Any]]]] = {
     "paths": (ConnectionBody, lambda n: {**OPEN, "paths": [f"/p{i}/**" for i in range(n)]}),
     "methods": (ConnectionBody, lambda n: {**OPEN, "methods": ["GET"] * n}),
     "addresses": (ConnectionBody, lambda n: {**OPEN, "allow_addresses": [f"10.0.{i % 250}.0/24" for i in range(n)]}),
-    "models": (ProviderBody, lambda n: {**OPEN, "kind": "openai", "api_key": "k", "models": [f"m{i}*" for i in range(n)]}),
+    "models": (ProviderBody, lambda n: {**OPEN, "kind": "openai", "models": [f"m{i}*" for i in range(n)]}),
     "aliases": (ProviderBody, lambda n: {**OPEN, "kind": "openai", "aliases": {f"a{i}": "m" for i in range(n)}}),
     "agents": (RedactionBody, lambda n: {**TYPES, "match": {"agents": [f"a{i}*" for i in range(n)]}}),
     "types": (RedactionBody, lambda n: {"name": "grown", "types": {f"TYPE_{i}": {"action": "off"} for i in range(n)}}),
