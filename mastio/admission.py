@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from mastio.errors import Denied, MastioError, Unavailable
 from mastio.exchange import Principal, Route
 
-MOST_WAITING = 32
+MOST_WAITING = 64
 """Bodies of one caller that may wait for room; the server keeps the beginning of each."""
 
 RULE = "admission/"

@@ -26,7 +26,7 @@ from mastio.errors import BadRequest, ConfigurationError, MastioError
 from mastio.exchange import Action, Entry, Principal, RequestHead
 from mastio.expiry import measure
 from mastio.hooks import Hooks
-from mastio.inprocess import InProcess, read_control
+from mastio.inprocess import InProcess, read_control, read_policy
 from mastio.inspection import Finding
 from mastio.lag import LoopLag
 from mastio.operating import HEALTH, JSON, Operating
@@ -234,7 +234,12 @@ def _core_hooks(administration: Any, operating: Operating, whoami: Whoami, setti
     door = InProcess(administration, (public.host, public.port))
     kinds = {route.kind for route in CONTROL_ROUTES}
     return Hooks(
-        read={**dict.fromkeys(kinds, read_control), **operating.reads(), SELF: read_self},
+        read={
+            **dict.fromkeys(kinds, read_control),
+            "admin.policies": read_policy,
+            **operating.reads(),
+            SELF: read_self,
+        },
         dispatch={**dict.fromkeys(kinds, door.dispatch), **operating.dispatches(), SELF: whoami.dispatch},
     )
 

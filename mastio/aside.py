@@ -31,8 +31,8 @@ SHORT = 16 * 1024
 FEW = 1000
 """Values, lines or pairs of a short text. This many take about ten milliseconds of Python."""
 
-MOST_WAITING = 64
-"""Pieces of work of one caller that may wait."""
+MOST_WAITING = 1024
+"""Pieces of work of one caller that may wait: more than one caller has exchanges, by default."""
 
 _caller: ContextVar[str] = ContextVar("caller", default="")
 

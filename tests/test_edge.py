@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mastio.edge import ERRORS, read_edge_headers, render, render_locations
+from mastio.edge import ERRORS, is_open, read_edge_headers, render, render_locations
 from mastio.errors import CODES, BadRequest
 from mastio.pki.authority import Authority
 from mastio.plan import read_plan
@@ -80,3 +80,11 @@ def test_every_identity_header_is_set_or_cleared() -> None:
     for name in ("x-edge-secret", "x-edge-certificate", "x-edge-address", "x-forwarded-for", "forwarded", "x-real-ip",
                  "x-client-cert", "x-client-dn", "client-cert", "x-forwarded-client-cert"):  # fmt: skip
         assert f"proxy_set_header {name} " in text
+
+
+def test_bodies_are_whole_where_nobody_is_known() -> None:
+    blocks = re.findall(r"^location .*?^\}", render_locations(PLAN.routes), re.MULTILINE | re.DOTALL)
+    whole = [block for block in blocks if "snippets/open.conf" in block]
+    assert locations("\n".join(whole)) == {route.path for route in PLAN.routes if is_open(route)}
+    sizes = [int(size) for block in whole for size in re.findall(r"client_max_body_size ([0-9]+);", block)]
+    assert len(sizes) == len(whole) and all(1 <= size <= 64 * 1024 for size in sizes), "none is kept on disk"

@@ -26,6 +26,16 @@ MAX_DEPTH = 64
 MAX_OPERATORS = 2000
 """In one policy. Measured: the library's stack ends beyond some 3,000 of the costliest in a row."""
 
+MAX_LITERALS = 1000
+"""Texts in one policy. The library's cost of a long set grows faster than the set, and nothing interrupts it."""
+
+PIECE = 2048
+"""Characters of policies that the library gets at a time, so that other threads have their turn; one longer policy goes
+by itself."""
+
+REMEMBER = 32
+"""Sources whose policies are remembered: one is judged when it is stored, and loaded a moment later."""
+
 MAX_OWN = 20
 """Attributes of agents that one source may name besides those that every agent has."""
 
@@ -69,26 +79,84 @@ def verify_cedar(source: str) -> None:
 
 
 def read_cedar(source: str) -> list[Rule]:
-    """The policies of a source, each valid in the schema. Raises `CedarError`."""
+    """The policies of a source, each valid in the schema. Raises `CedarError`.
+
+    A long source takes a second: call `warm` beside the event loop before.
+    """
+    known = _remembered.get(source)
+    if known is None:
+        known = _remember(source)
+    if isinstance(known, str):
+        raise CedarError(known)
+    return known
+
+
+def warm(source: str) -> None:
+    """Judge a source now; `read_cedar` takes no time then."""
+    if source not in _remembered:
+        _remember(source)
+
+
+_remembered: dict[str, list[Rule] | str] = {}
+
+
+def _remember(source: str) -> list[Rule] | str:
+    """The policies, or what is wrong with them."""
+    known: list[Rule] | str
+    try:
+        known = _read(source)
+    except CedarError as error:
+        known = str(error)
+    while len(_remembered) >= REMEMBER:
+        _remembered.pop(next(iter(_remembered)), None)
+    _remembered[source] = known
+    return known
+
+
+def _read(source: str) -> list[Rule]:
     if len(source) > MAX_CHARACTERS or "\0" in source:
         raise CedarError(f"The source is longer than {MAX_CHARACTERS} characters, or has a NUL in it.")
     _verify_size(source)
     lines = list(_find_lines(source))
-    try:
-        parsed = orjson.loads(cedarpy.policies_to_json_str(source))
-        cedarpy.PolicySet.from_json_str(orjson.dumps(parsed).decode())
-    except ValueError as error:
-        raise _locate(source, error) from error
-    if parsed["templates"]:
-        raise CedarError("The source has a template, which nothing links.")
-    policies = [policy for _, policy in sorted(parsed["staticPolicies"].items(), key=lambda item: _number(item[0]))]
+    pieces = list(_pieces(source))
+    policies: list[dict[str, Any]] = []
+    for piece in pieces:
+        policies += _parse_piece(source, piece)
     if len(policies) != len(lines):
         raise CedarError("The source cannot be taken apart into its policies.")
     rules = [Rule(policy, line) for policy, line in zip(policies, lines, strict=True)]
-    _verify_schema(source, rules)
+    _verify_schema(pieces, rules)
     for rule in rules:
         _verify_annotations(rule)
     return rules
+
+
+def _pieces(source: str) -> Iterator[str]:
+    """The policies, as many at a time as are short together."""
+    gathered: list[str] = []
+    size = 0
+    for _, text in _statements(source):
+        if gathered and size + len(text) > PIECE:
+            yield "\n".join(gathered)
+            gathered, size = [], 0
+        gathered.append(text)
+        size += len(text)
+    if gathered:
+        yield "\n".join(gathered)
+
+
+def _parse_piece(source: str, piece: str) -> list[dict[str, Any]]:
+    """The JSON form of some policies of `source`, in order. Raises `CedarError`."""
+    try:
+        parsed = orjson.loads(cedarpy.policies_to_json_str(piece))
+        cedarpy.PolicySet.from_json_str(orjson.dumps(parsed).decode())
+    except ValueError as error:
+        raise _locate(source, error) from error
+    except TypeError as error:  # what orjson says of nesting beyond its own
+        raise CedarError("A policy has too many operators in a row. Use a set, or several policies.") from error
+    if parsed["templates"]:
+        raise CedarError("The source has a template, which nothing links.")
+    return [policy for _, policy in sorted(parsed["staticPolicies"].items(), key=lambda item: _number(item[0]))]
 
 
 def parse_hold(text: str) -> int:
@@ -113,7 +181,7 @@ def _verify_annotations(rule: Rule) -> None:
             raise CedarError(f"Line {rule.line}: The annotation @id is 1 to 64 letters, digits and ._-.")
 
 
-def _verify_schema(source: str, rules: list[Rule]) -> None:
+def _verify_schema(pieces: list[str], rules: list[Rule]) -> None:
     own = {
         look.path
         for rule in rules
@@ -124,18 +192,21 @@ def _verify_schema(source: str, rules: list[Rule]) -> None:
     if len(own) > MAX_OWN:
         raise CedarError(f"The source names more than {MAX_OWN} attributes of agents.")
     used = find_types(rule.policy for rule in rules)
-    headers = {
+    headers = frozenset(
         look.path[1] for rule in rules for look in looks_of(rule.policy)
         if look.variable == "context" and look.path[:1] == (HEADERS,) and len(look.path) > 1
-    }  # fmt: skip
+    )  # fmt: skip
     _verify_headers(headers)
-    errors = _validate(source, {path: used.get(path, "String") for path in sorted(own)}, frozenset(headers))
-    if errors:
-        number, _, reason = min(
-            (_number(policy) if policy else 0, "unable to find" in why, why) for policy, why in errors
-        )
-        line = rules[number].line
-        raise CedarError(f"Line {line}: {_say(reason)}")
+    types = {path: used.get(path, "String") for path in sorted(own)}
+    first = 0
+    for piece in pieces:
+        errors = _validate(piece, types, headers)
+        if errors:
+            number, _, reason = min(
+                (_number(policy) if policy else 0, "unable to find" in why, why) for policy, why in errors
+            )
+            raise CedarError(f"Line {rules[first + number].line}: {_say(reason)}")
+        first += sum(1 for _ in _statements(piece))
 
 
 def _verify_headers(names: set[str]) -> None:
@@ -203,7 +274,7 @@ def _skip_blank(source: str, start: int) -> int:
 
 
 def _verify_size(source: str) -> None:
-    depth = operators = 0
+    depth = operators = literals = 0
     for match in _TOKEN.finditer(source):
         sign = match.group()
         if sign in ("(", "[", "{"):
@@ -212,10 +283,14 @@ def _verify_size(source: str) -> None:
         elif sign in (")", "]", "}"):
             depth -= 1
         elif sign == ";":
-            operators = 0
+            operators = literals = 0
+        elif sign.startswith('"'):
+            literals += 1
         elif not sign.startswith(('"', "//")):
             operators += 1
         if depth > MAX_DEPTH:
             raise CedarError(f"The source is nested deeper than {MAX_DEPTH} levels.")
         if operators > MAX_OPERATORS:
             raise CedarError(f"A policy has more than {MAX_OPERATORS} operators.")
+        if literals > MAX_LITERALS:
+            raise CedarError(f"A policy has more than {MAX_LITERALS} texts. Make several of it.")

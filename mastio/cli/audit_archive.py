@@ -56,14 +56,21 @@ def run(args: argparse.Namespace) -> int:
     signed, known = places.read_signed(args), places.known_keys(args)
     checkpoint = places.open_signed(signed, known)
     public = {"checkpoint": signed, "vkey": "".join(f"{one}\n" for one in reversed(known)).encode()}
-    data = None if args.database is not None else places.folder_of(args)
+    folder = args.to.resolve()
 
-    def limit(sinks: Mapping[str, int]) -> Limits:
-        return Limits(before, checkpoint, {name: at for name, at in sinks.items() if name not in args.ignore_sink})
+    def remember() -> None:
+        if args.database is None:
+            places.remember_archive(places.folder_of(args), folder)
 
-    done = asyncio.run(_archive(_open_store(args), args.to.resolve(), data, limit, public))
-    if data is not None and done.end:
-        places.remember_archive(data, args.to.resolve())
+    async def move(store: AuditStore) -> Archived:
+        try:
+            await store.open()
+            limits = Limits(before, checkpoint, await _read_sinks(store, args))
+            return await archive(store, folder, limits, public, remember)
+        finally:
+            await store.close()
+
+    done = asyncio.run(move(_open_store(args)))
     if args.json:
         print(json.dumps(dataclasses.asdict(done)))
     else:
@@ -72,17 +79,11 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-async def _archive(store: AuditStore, folder: Path, data: Path | None, limit: Any, public: Any) -> Archived:
-    try:
-        await store.open()
-        sinks = (
-            await store.cursors()
-            if isinstance(store, PostgresStore)
-            else file_cursors(data / "sinks" if data else folder)
-        )
-        return await archive(store, folder, limit(sinks), public)
-    finally:
-        await store.close()
+async def _read_sinks(store: AuditStore, args: argparse.Namespace) -> Mapping[str, int]:
+    """How far the sinks have come that are in use."""
+    if not isinstance(store, PostgresStore):
+        return file_cursors(places.folder_of(args) / "sinks", args.ignore_sink)
+    return {name: at for name, at in (await store.cursors()).items() if name not in args.ignore_sink}
 
 
 def _open_store(args: argparse.Namespace) -> AuditStore:

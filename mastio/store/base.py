@@ -5,7 +5,7 @@ Plugins may import this module, and nothing else of `mastio.store`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -413,6 +413,10 @@ class Directory(Protocol):
 
     async def refresh(self) -> None:
         """Return once everything committed before this call is visible here. Raises `Unavailable`."""
+
+    def before_policies(self, prepare: Callable[[Mapping[str, PolicyRow]], Awaitable[None]]) -> None:
+        """Await `prepare` with the policies that are about to be here: for work that is too long for the event loop. It
+        must not raise."""
 
     def on_change(self, callback: Callable[[], None]) -> None:
         """Call `callback` in the event loop after each change has been applied."""

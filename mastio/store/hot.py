@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
@@ -92,6 +92,7 @@ class HotDirectory:
         self._signing_keys: tuple[SigningKey, ...] = ()
         self._version = 0
         self._callbacks: list[Callable[[], None]] = []
+        self._preparers: list[Callable[[Mapping[str, PolicyRow]], Awaitable[None]]] = []
         self._looking = asyncio.Lock()
         self._next: asyncio.Task[None] | None = None
         self._following: asyncio.Task[None] | None = None
@@ -179,6 +180,11 @@ class HotDirectory:
     def version(self) -> int:
         return self._version
 
+    def before_policies(self, prepare: Callable[[Mapping[str, PolicyRow]], Awaitable[None]]) -> None:
+        """Await `prepare` with the policies that are about to be here: for work that is too long for the event loop. It
+        must not raise."""
+        self._preparers.append(prepare)
+
     def on_change(self, callback: Callable[[], None]) -> None:
         """Call `callback` in the event loop after each change has been applied."""
         self._callbacks.append(callback)
@@ -215,6 +221,9 @@ class HotDirectory:
                 self._refreshed_at, succeeded = monotonic(), True
             finally:
                 self._failed = not succeeded
+            if found is not None and found.policies is not None:
+                for prepare in self._preparers:
+                    await prepare(found.policies)
         if found is not None:
             self._apply(found)
 

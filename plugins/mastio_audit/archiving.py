@@ -10,10 +10,9 @@ next run finds the files and goes on; the deletion is one transaction.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -56,9 +55,18 @@ class Limits:
     sinks: Mapping[str, int]
 
 
-async def archive(store: AuditStore, folder: Path, limits: Limits, public: Mapping[str, bytes]) -> Archived:
-    """Move what may go. `public`: files that are put beside it. Raises `ChainError`, `StoreError`,
-    `ConfigurationError`; what was moved until then is in both places or in the archive."""
+async def archive(
+    store: AuditStore,
+    folder: Path,
+    limits: Limits,
+    public: Mapping[str, bytes],
+    remember: Callable[[], None] = lambda: None,
+) -> Archived:
+    """Move what may go. `public`: files that are put beside it. `remember` is called before anything is deleted.
+
+    Raises `ChainError`, `StoreError`, `ConfigurationError`; what was moved until then is in both places or in the
+    archive.
+    """
     target = Archive(folder)
     try:
         await asyncio.to_thread(_prepare, folder, public)
@@ -78,9 +86,9 @@ async def archive(store: AuditStore, folder: Path, limits: Limits, public: Mappi
             hashes.append(await _write(store, target, last, entries))
             last += 1
             if len(hashes) == AT_ONCE:
-                await _move(store, target, last, hashes)
+                await _move(store, target, last, hashes, remember)
                 await asyncio.sleep(PAUSE)
-        await _move(store, target, last, hashes)
+        await _move(store, target, last, hashes, remember)
     except OSError as error:
         raise ConfigurationError(
             f"{folder} cannot be written ({error.strerror}).", "Name a folder with room."
@@ -113,7 +121,9 @@ async def _write(store: AuditStore, target: Archive, index: int, entries: Sequen
     return joined
 
 
-async def _move(store: AuditStore, target: Archive, end: int, hashes: list[bytes]) -> None:
+async def _move(
+    store: AuditStore, target: Archive, end: int, hashes: list[bytes], remember: Callable[[], None]
+) -> None:
     """Delete the bundles before `end` of which these are the hashes, once they read back as they should."""
     if not hashes:
         return
@@ -122,6 +132,7 @@ async def _move(store: AuditStore, target: Archive, end: int, hashes: list[bytes
         entries = await asyncio.to_thread(target.read, index)
         if entries is None or b"".join(map(leaf_hash, entries)) != expected:
             raise ChainError("it does not read back from the archive as it was written", index * WIDTH)
+    remember()
     await store.forget(start, hashes)
     hashes.clear()
 
@@ -143,12 +154,17 @@ def _time_of(entry: bytes) -> float:
     return datetime.fromisoformat(orjson.loads(entry)["time"]).timestamp()
 
 
-def file_cursors(folder: Path) -> dict[str, int]:
-    """How far the sinks of a data folder have come, from the folder of their cursors."""
+def file_cursors(folder: Path, ignored: Collection[str] = ()) -> dict[str, int]:
+    """How far the sinks of a data folder have come, from the folder of their cursors. Raises `ConfigurationError`."""
     cursors = {}
-    for file in sorted(folder.iterdir()) if folder.is_dir() else ():
-        with contextlib.suppress(ValueError):
+    for file in sorted(file for file in folder.glob("[!.]*") if file.name not in ignored):
+        try:
             cursors[file.name] = int(file.read_text("ascii"))
+        except (OSError, ValueError) as error:
+            raise ConfigurationError(
+                f"How far the sink {file.name} has come cannot be read.",
+                f"Look at {file}, or name it with --ignore-sink.",
+            ) from error
     return cursors
 
 

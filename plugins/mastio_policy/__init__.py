@@ -19,7 +19,7 @@ from cedarpy import Entities
 from pydantic import Field
 
 from mastio import aside
-from mastio.errors import AuditError
+from mastio.errors import AuditError, Unavailable
 from mastio.exchange import Action, Decision, Deny, Entry, NeedsApproval, Principal
 from mastio.hooks import Hooks, Plugin, PluginSettings
 from mastio.inspection import Finding
@@ -34,6 +34,8 @@ log = logging.getLogger("mastio.policy")
 
 REMEMBER = 50_000
 REMEMBER_AGENTS = 10_000
+SHORT_SOURCE = 500
+"""Characters of a policy that is parsed in the event loop."""
 
 Parsed = dict[tuple[str, str], tuple[Policy, ...]]
 """Policies by the name and text of their source."""
@@ -90,6 +92,16 @@ class Policies:
         self._entities.clear()
         self._decisions.clear()
         self._say(None)
+
+    async def prepare(self, rows: Mapping[str, PolicyRow]) -> None:
+        """Parse beside the event loop what `reload` will need."""
+        for row in list(rows.values()):
+            if row.enabled and isinstance(row.cedar, str) and (row.name, row.cedar) not in self._parsed:
+                try:
+                    name = (row.name, row.cedar)
+                    self._parsed[name] = await aside.run(len(row.cedar) < SHORT_SOURCE, parse_rules, [name])
+                except (RulesError, Unavailable):
+                    continue  # `reload` says so
 
     def _say(self, problem: str | None) -> None:
         if problem == self.problem:
@@ -222,6 +234,7 @@ async def setup(settings: Settings, services: Services) -> AsyncIterator[Hooks]:
     policies = Policies(services.directory, settings, services.now, alarm)
     if policies.problem is None:
         figures.tell(False)
+    services.directory.before_policies(policies.prepare)
     services.directory.on_change(policies.reload)
     yield Hooks(
         authorize=policies.authorize, authorize_content=policies.authorize_content, ready=policies.ready,

@@ -144,7 +144,7 @@ def test_ten_thousand_names_are_too_large(appliance: Appliance, judge: Judge) ->
     text = csr(alternative(*(spiffe(f"agent-{n}") for n in range(10_000))))
     judge.mark()
     started = time.monotonic()
-    judge.refused(post(appliance, request(agent, csr=text)), refusal(413, "payload_too_large"), ENROLL)
+    judge.refused(post(appliance, request(agent, csr=text)), refusal(413, "payload_too_large", "app", "edge"), ENROLL)
     assert time.monotonic() - started < 5
     judge.mark()
     judge.served(post(appliance, request(agent)), status=202, upstream=False)

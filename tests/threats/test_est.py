@@ -138,7 +138,7 @@ def test_a_body_of_another_type(appliance: Appliance, judge: Judge, kind: str) -
 def test_a_large_body(appliance: Appliance, judge: Judge, size: int) -> None:
     agent = new_name("est")
     token = appliance.enrollment_token(agent)
-    expected = Refusal((413, 422), ("payload_too_large", "invalid_csr"), ("app", "control"))
+    expected = Refusal((413, 422), ("payload_too_large", "invalid_csr"), ("app", "control", "edge"))
     judge.mark()
     judge.refused(post(appliance, EST_ENROLL, b"A" * size, basic(token)), expected, EST_ENROLL)
     verify_twin(appliance, judge, agent, token)

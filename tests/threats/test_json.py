@@ -103,7 +103,7 @@ def test_what_is_not_strict_json_is_refused(judge: Judge, caller: Caller, door: 
     body = door.with_member(FRAGMENTS[name])
     expected = refusal(400, "invalid_json", door.by)
     if len(body) > door.limit:
-        expected = refusal(413, "payload_too_large")
+        expected = refusal(413, "payload_too_large", "app", "edge")
     judge.mark()
     judge.refused(caller.ask(body), expected, door.path)
     verify_twin(judge, caller, door)
@@ -188,7 +188,7 @@ def test_a_bomb_is_not_unpacked(judge: Judge, caller: Caller, door: Door) -> Non
     headers = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
     started = time.monotonic()
     judge.mark()
-    expected = Refusal((413, 415), ("unsupported_media_type", "payload_too_large"), ("app", door.by))
+    expected = Refusal((413, 415), ("unsupported_media_type", "payload_too_large"), ("app", "edge", door.by))
     judge.refused(caller.ask(bomb(), headers), expected, door.path)
     assert time.monotonic() - started < 5
     verify_twin(judge, caller, door)

@@ -240,6 +240,14 @@ class TestLimits:
         assert done["end"] == 256 and "siem" in done["reason"]
         assert stored.archive(LATER, "--ignore-sink", "siem")["end"] == 512
 
+    def test_a_sink_of_which_nobody_knows_how_far_it_is(self, stored: Archived) -> None:
+        (stored.place.data / "sinks").mkdir()
+        (stored.place.data / "sinks" / "siem").write_text("soon\n")
+        words = ("archive", "--data", str(stored.place.data), "--before", LATER, "--to", str(stored.folder))
+        status, _, err = stored.run(*words)
+        assert status == 2 and "siem" in err and rows_of(stored.place) == stored.entries
+        assert stored.archive(LATER, "--ignore-sink", "siem")["end"] == 512
+
     def test_an_exchange_that_is_not_over(self, log: Archived) -> None:
         table = "open_intents"
         log.place.tamper(f"INSERT INTO {table} VALUES ($1, $2, $3)", 300, "x", "node/0")
@@ -307,7 +315,7 @@ def test_a_crash_loses_nothing_and_the_next_run_goes_on(
             patch.setattr(store, "_forget", forget)
         with pytest.raises(Cut):
             stored.archive()
-    assert stored.verify("--archive", str(stored.folder))[0] == 0, "it is whole at every moment"
+    assert stored.verify()[0] == 0, "it is whole at every moment"
     assert stored.archive()["end"] == 512
     assert stored.verify()[0] == 0
 
