@@ -27,7 +27,7 @@ _LINK = re.compile(r"(?i:ur[li])|.*(?:_ur[li]|Ur[li]|UR[LI])")
 """Members that hold an address, whatever it looks like."""
 
 _ACTING = re.compile(
-    r"search|tool|plugin|source|connector|mcp|web|retriev|brows|fetch|ur[li]|file|store|container|agent|skill",
+    r"search|tool|plugin|source|connector|mcp|web|retriev|brows|fetch|file|store|container|agent|skill",
     re.IGNORECASE,
 )
 """In the name of a member that no API defines: what it would make a provider do."""
@@ -130,6 +130,18 @@ class Grammar:
 
 
 Offer = Callable[[object, Found], None]
+
+
+def walk_call(grammar: Grammar, document: Mapping[str, Any], found: Found, offer: Offer) -> None:
+    """Whatever is in the members of a call. No API has an address in a member of the call itself: a string there is an
+    option, and goes up as it is."""
+    for name, value in document.items():
+        if (type(value) is not dict and type(value) is not list) or name in grammar.opaque:
+            continue
+        if name in grammar.tools:
+            offer(value, found)
+        else:
+            walk(grammar, value, found, found.urls, offer, name)
 
 
 def walk(grammar: Grammar, value: Any, found: Found, links: set[str], offer: Offer, name: str = "") -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from mastio_llm.acts.found import UNKNOWN, Found, Grammar, items_of, plain, walk
+from mastio_llm.acts.found import UNKNOWN, Found, Grammar, items_of, plain, walk, walk_call
 
 CLIENT = frozenset(
     {"function", "custom", "local_shell", "apply_patch", "computer", "computer_use", "computer_use_preview"}
@@ -51,7 +51,7 @@ def read(document: Mapping[str, Any], found: Found) -> None:
             found.stored.add(name)
     _read_items(document.get("input"), found)
     _read_messages(document.get("messages"), found)
-    walk(GRAMMAR, document, found, found.urls, _offer)
+    walk_call(GRAMMAR, document, found, _offer)
     found.add_unknown_members(document, KNOWN)
 
 
