@@ -22,7 +22,7 @@ import orjson
 from mastio.errors import Blocked
 from mastio.inspection import UNINSPECTED, Carrier, Finding, Passage
 from mastio.reading.blobs import LEAST, Blob, read_blob
-from mastio.reading.numbers import LONG_NUMBER, is_long, read_digits
+from mastio.reading.numbers import LONG_NUMBER, has_many_digits, is_long, write_plain
 from mastio.strictjson import Allowance, JsonError, TooManyValues, mask_escapes, parse
 
 MAX_NESTED = 4
@@ -49,6 +49,9 @@ LONG_BLOB = 256
 
 REMOTE = frozenset({"image_url", "file_url", "file_id", "fileUri", "file_uri", "video_url", "audio_url"})
 """Members that name what the provider fetches: nobody here sees it."""
+
+VECTORS = frozenset({"embedding", "embeddings"})
+"""Members in which an API has vectors, as numbers or in base64: no text can be had from them."""
 
 TOKENS = frozenset({"input", "prompt"})
 """Members in which a list of numbers is a text that was made tokens."""
@@ -280,7 +283,7 @@ class Document:
         if len(value) > FEW_NUMBERS or (is_api and place in TOKENS):
             kinds = set(map(type, value))
             if kinds and kinds <= NUMBERS:
-                self._skip_numbers(value, carrier, own, "tokens" if is_api and place in TOKENS else "numbers")
+                self._skip_numbers(value, carrier, own, _kind_of_list(place) if is_api else "numbers")
                 return
         for item in value:
             if type(item) is dict or type(item) is list:
@@ -289,14 +292,15 @@ class Document:
                 self._see("", item, carrier, own, "", is_api)
 
     def _skip_numbers(self, value: list[Any], carrier: Carrier, own: str, kind: str) -> None:
-        """Of many numbers the large ones are read, and all are said to be uninspected."""
+        """Of many numbers the large ones are read, and all are said to be uninspected; unless `kind` is empty."""
         start = self._count
         for n, number in enumerate(value, 1):
             if not -LONG_NUMBER < number < LONG_NUMBER:
                 self._count = start + n
                 self._see_number(number, carrier, own)
         self._count = start + len(value)
-        self._note(kind, len(orjson.dumps(value)))
+        if kind:
+            self._note(kind, len(orjson.dumps(value)))
 
     def _see(self, name: str, value: Any, carrier: Carrier, own: str, media_type: str, is_api: bool) -> None:
         kind = type(value)
@@ -311,8 +315,11 @@ class Document:
             self._walk(value, carrier, own, name, is_api=is_api and (name not in FOREIGN or name in TOKENS))
         elif kind is int or kind is float:
             self._count += 1
-            if is_long(value) and not (is_api and _is_time(name, value)):
-                self._see_number(value, carrier, own)
+            if is_long(value):
+                if not (is_api and _is_time(name, value)):
+                    self._see_number(value, carrier, own)
+            elif has_many_digits(value):
+                self._note("numbers", len(repr(value)))
         elif isinstance(value, Said):
             self._count += 1
 
@@ -328,20 +335,20 @@ class Document:
         for ordinal, match in enumerate(_LEAF.finditer(mask_escapes(self._raw)), 1):
             if ordinal in wanted:
                 at = wanted[ordinal]
-                self.leaves[at] = self.leaves[at]._replace(text=read_digits(match[0].decode()))
+                self.leaves[at] = self.leaves[at]._replace(text=write_plain(match[0].decode()))
             if ordinal >= last:
                 return
 
     def _take(self, name: str, text: str, carrier: Carrier, own: str, media_type: str, is_api: bool) -> None:
         if self._depth < MAX_NESTED:
             child = self._open(text, carrier)
-            if child is None and len(text) >= LEAST:
+            if child is None and len(text) >= LEAST and " " not in text[:LEAST]:
                 blob = read_blob(text, media_type, is_expected=is_api and name in BLOBS)
                 if blob is not None:
                     if is_api and name in BLOBS and blob.text is None and _is_skipped(blob, text, media_type):
                         self._note(blob.kind, len(text))
                         return
-                    child = self._open_blob(blob, text, carrier, own)
+                    child = self._open_blob(blob, text, own, is_silent=is_api and name in VECTORS)
             if child is not None:
                 if child.leaves:
                     self._children.append((self._count, child))
@@ -365,11 +372,11 @@ class Document:
             return None
         return Document(raw, value, self._names, carrier, self._depth + 1, None, self._allowance, self._notes)
 
-    def _open_blob(self, blob: Blob, text: str, carrier: Carrier, own: str) -> Document | None:
+    def _open_blob(self, blob: Blob, text: str, own: str, *, is_silent: bool) -> Document | None:
         """The text in base64. None for what is none: it is looked at as it stands."""
         if blob.text is not None:
             return Document.of_text(blob.text, self._names, "tool", self._depth + 1, blob.head, own)
-        if len(text) >= LONG_BLOB:
+        if len(text) >= LONG_BLOB and not is_silent:
             self._note(blob.kind, len(text))
         return None
 
@@ -383,6 +390,13 @@ class Document:
             return False
         self._note("sealed", len(value))
         return True
+
+
+def _kind_of_list(place: str) -> str:
+    """What a list of numbers in a member of an API is; empty for what nobody has to be told of."""
+    if place in VECTORS:
+        return ""
+    return "tokens" if place in TOKENS else "numbers"
 
 
 def _find_carrier(value: Mapping[str, Any], carrier: Carrier, place: str) -> Carrier:
