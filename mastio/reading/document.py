@@ -115,7 +115,9 @@ _MODEL = re.compile(
 
 _SEAL = re.compile(r"[A-Za-z0-9+/_-]{64,}={0,2}")
 
-_CHOSEN = re.compile(r"[A-Za-z]{1,24}(?:[._/-][A-Za-z]{1,24}){0,6}(?:_20\d{6})?")
+_CHOSEN = re.compile(r"(?:[a-z]{1,24}|[A-Z]{2,24})(?:[._/-](?:[a-z]{1,24}|[A-Z]{2,24})){0,6}(?:_20\d{6})?")
+"""No name of a person begins with a small letter, or has no other."""
+
 _GIVEN_OUT = re.compile(
     r"(?:chatcmpl|cmpl|msg|resp|call|toolu|srvtoolu|fc|ctc|rs|ws|item|fp)[-_](?!.*[0-9]{7})[A-Za-z0-9]{4,64}"
 )
@@ -340,23 +342,33 @@ class Document:
                 return
 
     def _take(self, name: str, text: str, carrier: Carrier, own: str, media_type: str, is_api: bool) -> None:
+        child = None
         if self._depth < MAX_NESTED:
             child = self._open(text, carrier)
-            if child is None and len(text) >= LEAST and " " not in text[:LEAST]:
-                blob = read_blob(text, media_type, is_expected=is_api and name in BLOBS)
-                if blob is not None:
-                    if is_api and name in BLOBS and blob.text is None and _is_skipped(blob, text, media_type):
-                        self._note(blob.kind, len(text))
-                        return
+            is_expected = is_api and name in BLOBS
+            if child is None and len(text) >= LEAST and (is_expected or " " not in text[:LEAST]):
+                blob = read_blob(text, media_type, is_expected=is_expected)
+                if blob is None:
+                    if is_expected and len(text) >= LONG_BLOB:
+                        self._note_spaced(text, media_type)
+                elif is_expected and blob.text is None and _is_skipped(blob, media_type):
+                    self._note(blob.kind, len(text))
+                    return
+                else:
                     child = self._open_blob(blob, text, own, is_silent=is_api and name in VECTORS)
-            if child is not None:
-                if child.leaves:
-                    self._children.append((self._count, child))
-                    self.leaves += child.leaves
-                return
-        if is_api and name in REMOTE:
-            self._note("remote", 0)
-        self._keep("string", text, carrier, own)
+        if child is None:
+            if is_api and name in REMOTE:
+                self._note("remote", 0)
+            self._keep("string", text, carrier, own)
+        elif child.leaves:
+            self._children.append((self._count, child))
+            self.leaves += child.leaves
+
+    def _note_spaced(self, text: str, media_type: str) -> None:
+        """Base64 with spaces or lines in it is a text, but a lenient reader takes it for more."""
+        blob = read_blob("".join(text.split()), media_type, is_expected=True)
+        if blob is not None:
+            self._note(blob.kind, len(text))
 
     def _open(self, text: str, carrier: Carrier) -> Document | None:
         """The document in a string. None for a plain text. Raises `Blocked` when the documents weigh more than the
@@ -407,7 +419,7 @@ def _find_carrier(value: Mapping[str, Any], carrier: Carrier, place: str) -> Car
     return TYPES[kind] if type(kind) is str and kind in TYPES else carrier
 
 
-def _is_skipped(blob: Blob, text: str, media_type: str) -> bool:
+def _is_skipped(blob: Blob, media_type: str) -> bool:
     """Whether a blob where the API has one is what it says. One that says something else is looked at all the same."""
     return blob.kind != "binary" or (not media_type and not blob.head)
 

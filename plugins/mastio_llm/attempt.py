@@ -174,7 +174,8 @@ async def attempt(way: Way, pool: Upstream, credential: Credential, recorded: Re
         reply = await _reply(upstream, way, credential, recorded, limit)
         is_stream = not isinstance(reply.body, bytes)
     except DispatchError as error:
-        if recorded.meter.follows and not is_answering and not isinstance(error, UpstreamTimeout):
+        was_sent = isinstance(error, UpstreamTimeout) and error.was_sent
+        if recorded.meter.follows and not is_answering and not was_sent:
             recorded.meter.usage = None
         raise
     finally:

@@ -20,8 +20,16 @@ UNKNOWN = "unknown"
 NONE: frozenset[str] = frozenset()
 
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:/@+-]{0,127}")
-_SHAPED = re.compile(r"\s*[A-Za-z][A-Za-z0-9+.-]{1,30}://")
+_SHAPED = re.compile(
+    r"[\x00-\x20]*(?:[a-z][a-z0-9+.-]{1,30}://|(?:https?|ftps?|sftp|file|gs|s3|gopher|ldap|jar|dict|blob):)",
+    re.IGNORECASE,
+)
 """An address, whatever the member is called."""
+
+_LEFT_OUT = str.maketrans("", "", "\t\n\r")
+"""Signs that readers of addresses leave out (WHATWG URL §4.4)."""
+
+_BEGINNING = 64
 
 _LINK = re.compile(r"(?i:ur[li])|.*(?:_ur[li]|Ur[li]|UR[LI])")
 """Members that hold an address, whatever it looks like."""
@@ -171,13 +179,17 @@ def walk(grammar: Grammar, value: Any, found: Found, links: set[str], offer: Off
             _see(grammar, name, value, found, links)
 
 
+def _is_shaped(text: str) -> bool:
+    return ":" in text[:_BEGINNING] and _SHAPED.match(text[:_BEGINNING].translate(_LEFT_OUT)) is not None
+
+
 _HOLDERS = frozenset((str, dict, list))
 
 
 def _see(grammar: Grammar, name: str, text: str, found: Found, links: set[str]) -> None:
     if name in grammar.files:
         found.files.add(plain(text))
-    elif (_LINK.fullmatch(name) and not text.startswith(INLINE)) or _SHAPED.match(text):
+    elif (_LINK.fullmatch(name) and not text.startswith(INLINE)) or _is_shaped(text):
         file, host = read_link(text)
         if file is not None:
             found.files.add(plain(file))

@@ -16,7 +16,7 @@ GRAMMAR = Grammar(
     opaque=frozenset({
         "parameters", "json_schema", "schema", "format", "metadata", "annotations", "logprobs", "logit_bias", "headers",
         "filters", "user_location", "allowed_tools", "require_approval", "results", "operation", "action", "actions",
-        "client_metadata", "response_format",
+        "client_metadata", "response_format", "tool_choice",
     }),
     texts=frozenset({
         "content", "text", "input", "instructions", "arguments", "output", "description", "name", "role", "type", "id",
@@ -56,11 +56,13 @@ def read(document: Mapping[str, Any], found: Found) -> None:
 
 
 def _read_items(items: object, found: Found) -> None:
-    """An item without a type that has an id and nothing to say stands for a stored one."""
+    """An item without a type that has an id and nothing to say stands for a stored one, and so does an image that was
+    made before, without the image."""
     for item in items if isinstance(items, list) else [items]:
         if isinstance(item, dict):
             kind = item.get("type")
-            if kind == "item_reference" or (kind is None and "id" in item and not item.keys() & {"role", "content"}):
+            is_bare = kind is None and "id" in item and not item.keys() & {"role", "content"}
+            if kind == "item_reference" or is_bare or (kind == "image_generation_call" and not item.get("result")):
                 found.stored.add("item_reference")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -228,6 +229,8 @@ SEAL = "EqQBCgIYAhIM" * 20
         ({"type": "file", "file": {"file_data": f"data:application/pdf;base64,{PDF}"}}, "file"),
         ({"type": "input_audio", "input_audio": {"data": NOISE, "format": "pcm16"}}, "binary"),
         ({"source": {"type": "base64", "media_type": "image/png", "data": PDF}}, "binary"),
+        ({"inlineData": {"mimeType": "image/png", "data": "\n".join(textwrap.wrap(PNG, 76))}}, "image"),
+        ({"image_url": {"url": f"data:image/png;base64, {PNG}"}}, "image"),
         ({"type": "thinking", "thinking": "t", "signature": SEAL}, "sealed"),
         ({"type": "input_image", "file_id": "file-1"}, "remote"),
         ({"type": "input_file", "file_url": "https://example.com/a.pdf"}, "remote"),
