@@ -177,9 +177,10 @@ class DispatchError(MastioError):
 
 
 class UpstreamTimeout(DispatchError):
-    """The upstream did not answer in time."""
+    """The upstream did not answer in time. `was_sent`: it may have got the request, and be at work on it."""
 
     default_code = "upstream_timeout"
+    was_sent = True
 
 
 class AuditError(MastioError):

@@ -142,7 +142,9 @@ class Sending:
                 raise _forbidden() from error
             raise DispatchError("The upstream cannot be reached.", code=UNREACHABLE) from error
         except TimeoutError as error:
-            raise UpstreamTimeout("The upstream did not answer in time.") from error
+            failure = UpstreamTimeout("The upstream did not answer in time.")
+            failure.was_sent = not isinstance(error, aiohttp.ConnectionTimeoutError)
+            raise failure from error
         except (aiohttp.ClientError, OSError, ValueError) as error:
             _raise_failure(self._upload)
             raise DispatchError("The upstream broke off the exchange.") from error

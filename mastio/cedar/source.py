@@ -209,7 +209,7 @@ def _verify_schema(pieces: list[str], rules: list[Rule]) -> None:
         first += sum(1 for _ in _statements(piece))
 
 
-def _verify_headers(names: set[str]) -> None:
+def _verify_headers(names: frozenset[str]) -> None:
     if len(names) > MAX_OWN:
         raise CedarError(f"The source names more than {MAX_OWN} headers.")
     for name in sorted(names):

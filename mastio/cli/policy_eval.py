@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from mastio.cedar.schema import ACTIONS, FACTS, HEADERS
+from mastio.cedar.schema import ACTIONS, FACTS, HEADERS, find_needs
 from mastio.cli.administer import connect, plain
 from mastio.cli.policy_places import add_place, names_appliance, read_agents, read_rows
 from mastio.errors import ConfigurationError
@@ -47,9 +47,10 @@ def run(args: argparse.Namespace) -> int:
         raise ConfigurationError(str(error), "See mastio policy check.") from error
     principal = read_principal(args)
     kind = ACTIONS[args.action]
-    context = orjson.dumps(write_facts(read_facts(args.context))).decode()
+    facts = read_facts(args.context)
+    context = orjson.dumps(write_facts(facts)).decode()
     question = Question(("Agent", args.agent), ("Action", args.action), (kind, args.resource or "self"), context)
-    said = explain(book, principal, question)
+    said = explain(book, principal, question, find_needs(facts))
     print(json.dumps(said) if args.json else "\n".join(plain(line) for line in describe(said)))
     return 0 if said["effect"] == "allow" else 1
 
@@ -115,9 +116,12 @@ def write_facts(given: Mapping[str, Any]) -> dict[str, Any]:
     return context
 
 
-def explain(book: Rulebook, principal: Principal, question: Question) -> dict[str, Any]:
-    """The decision, what the observed policies would make of it, and what each policy that concerns it says."""
-    found = book.find(principal, question.action[1], question.resource[0])
+def explain(
+    book: Rulebook, principal: Principal, question: Question, needs: frozenset[str] = frozenset()
+) -> dict[str, Any]:
+    """The decision, what the observed policies would make of it, and what each policy that concerns it says. A permit
+    that does not look at each of `needs` does not concern it."""
+    found = book.find(principal, question.action[1], question.resource[0], needs)
     try:
         entities = encode_agent(principal)
         decision = conclude(found.whole, question, entities)

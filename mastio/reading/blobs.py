@@ -13,7 +13,10 @@ from typing import NamedTuple
 LEAST = 24
 """Shorter base64 is text to whoever inspects it, as keys and ids are."""
 
-_BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}|[A-Za-z0-9_-]+={0,2}")
+PIECE = 64 * 1024
+"""Signs that are decoded at a time: no single call holds everybody else up."""
+
+_BEGINNING = re.compile(r"(?:[A-Za-z0-9+/]+|[A-Za-z0-9_-]+)={0,2}")
 _URL = re.compile(r"data:([a-z0-9.+/-]*)(?:;[a-z-]+=[^;,]*)*;base64,", re.IGNORECASE)
 _MIXED = re.compile(r"(?=[^a-z]*[a-z])(?=[^A-Z]*[A-Z])")
 _URL_SAFE = str.maketrans("-_", "+/")
@@ -44,13 +47,12 @@ def read_blob(text: str, declared: str, *, is_expected: bool) -> Blob | None:
     url = _URL.match(text) if text[:5].lower() == "data:" else None
     head = url[0] if url is not None else ""
     payload = text[len(head) :] if head else text
-    if len(payload) < LEAST or not _BASE64.fullmatch(payload):
+    if len(payload) < LEAST or not _BEGINNING.fullmatch(payload, 0, 256):
         return None
     if not is_expected and url is None and not _MIXED.match(payload[:4096]):
         return None
-    try:
-        content = binascii.a2b_base64(_pad(payload.translate(_URL_SAFE)), strict_mode=True)
-    except binascii.Error:
+    content = _decode(payload)
+    if content is None:
         return None
     kind = find_kind(content)
     if kind is None or not _agree(url[1].lower() if url is not None else declared.lower(), kind):
@@ -62,8 +64,20 @@ def read_blob(text: str, declared: str, *, is_expected: bool) -> Blob | None:
     return Blob(said, kind, len(content), head)
 
 
-def _pad(payload: str) -> str:
-    return payload if payload.endswith("=") else payload + "=" * (-len(payload) % 4)
+def _decode(payload: str) -> bytes | None:
+    """All of it, or None."""
+    if "-" in payload or "_" in payload:
+        payload = payload.translate(_URL_SAFE)
+    if not payload.endswith("="):
+        payload += "=" * (-len(payload) % 4)
+    if "=" in payload[:-2]:
+        return None
+    try:
+        return b"".join(
+            binascii.a2b_base64(payload[at : at + PIECE], strict_mode=True) for at in range(0, len(payload), PIECE)
+        )
+    except (binascii.Error, ValueError):  # a ValueError: it is not ASCII
+        return None
 
 
 def find_kind(content: bytes) -> str | None:

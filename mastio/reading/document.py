@@ -23,7 +23,7 @@ from mastio.errors import Blocked
 from mastio.inspection import UNINSPECTED, Carrier, Finding, Passage
 from mastio.reading.blobs import LEAST, Blob, read_blob
 from mastio.reading.naming import ROWS, VALUES, Heads, find_heads, find_name, is_pair, read_heads
-from mastio.reading.numbers import LONG_NUMBER, is_long, read_digits
+from mastio.reading.numbers import LONG_NUMBER, has_many_digits, is_long, write_plain
 from mastio.strictjson import Allowance, JsonError, TooManyValues, mask_escapes, parse
 
 MAX_NESTED = 4
@@ -50,6 +50,9 @@ LONG_BLOB = 256
 
 REMOTE = frozenset({"image_url", "file_url", "file_id", "fileUri", "file_uri", "video_url", "audio_url"})
 """Members that name what the provider fetches: nobody here sees it."""
+
+VECTORS = frozenset({"embedding", "embeddings"})
+"""Members in which an API has vectors, as numbers or in base64: no text can be had from them."""
 
 TOKENS = frozenset({"input", "prompt"})
 """Members in which a list of numbers is a text that was made tokens."""
@@ -113,7 +116,9 @@ _MODEL = re.compile(
 
 _SEAL = re.compile(r"[A-Za-z0-9+/_-]{64,}={0,2}")
 
-_CHOSEN = re.compile(r"[A-Za-z]{1,24}(?:[._/-][A-Za-z]{1,24}){0,6}(?:_20\d{6})?")
+_CHOSEN = re.compile(r"(?:[a-z]{1,24}|[A-Z]{2,24})(?:[._/-](?:[a-z]{1,24}|[A-Z]{2,24})){0,6}(?:_20\d{6})?")
+"""No name of a person begins with a small letter, or has no other."""
+
 _GIVEN_OUT = re.compile(
     r"(?:chatcmpl|cmpl|msg|resp|call|toolu|srvtoolu|fc|ctc|rs|ws|item|fp)[-_](?!.*[0-9]{7})[A-Za-z0-9]{4,64}"
 )
@@ -288,7 +293,7 @@ class Document:
         if len(value) > FEW_NUMBERS or (is_api and place in TOKENS):
             kinds = set(map(type, value))
             if kinds and kinds <= NUMBERS:
-                self._skip_numbers(value, carrier, own, "tokens" if is_api and place in TOKENS else "numbers")
+                self._skip_numbers(value, carrier, own, _kind_of_list(place) if is_api else "numbers")
                 return
         if not is_api and value:
             heads = read_heads(value[0]) if len(value) > 1 else ()
@@ -315,14 +320,15 @@ class Document:
                 self._see("", item, carrier, called, "", False)
 
     def _skip_numbers(self, value: list[Any], carrier: Carrier, own: str, kind: str) -> None:
-        """Of many numbers the large ones are read, and all are said to be uninspected."""
+        """Of many numbers the large ones are read, and all are said to be uninspected; unless `kind` is empty."""
         start = self._count
         for n, number in enumerate(value, 1):
             if not -LONG_NUMBER < number < LONG_NUMBER:
                 self._count = start + n
                 self._see_number(number, carrier, own)
         self._count = start + len(value)
-        self._note(kind, len(orjson.dumps(value)))
+        if kind:
+            self._note(kind, len(orjson.dumps(value)))
 
     def _see(self, name: str, value: Any, carrier: Carrier, own: str, media_type: str, is_api: bool) -> None:
         kind = type(value)
@@ -337,8 +343,11 @@ class Document:
             self._walk(value, carrier, own, name, is_api=is_api and (name not in FOREIGN or name in TOKENS))
         elif kind is int or kind is float:
             self._count += 1
-            if is_long(value) and not (is_api and _is_time(name, value)):
-                self._see_number(value, carrier, own)
+            if is_long(value):
+                if not (is_api and _is_time(name, value)):
+                    self._see_number(value, carrier, own)
+            elif has_many_digits(value):
+                self._note("numbers", len(repr(value)))
         elif isinstance(value, Said):
             self._count += 1
 
@@ -354,28 +363,38 @@ class Document:
         for ordinal, match in enumerate(_LEAF.finditer(mask_escapes(self._raw)), 1):
             if ordinal in wanted:
                 at = wanted[ordinal]
-                self.leaves[at] = self.leaves[at]._replace(text=read_digits(match[0].decode()))
+                self.leaves[at] = self.leaves[at]._replace(text=write_plain(match[0].decode()))
             if ordinal >= last:
                 return
 
     def _take(self, name: str, text: str, carrier: Carrier, own: str, media_type: str, is_api: bool) -> None:
+        child = None
         if self._depth < MAX_NESTED:
             child = self._open(text, carrier)
-            if child is None and len(text) >= LEAST:
-                blob = read_blob(text, media_type, is_expected=is_api and name in BLOBS)
-                if blob is not None:
-                    if is_api and name in BLOBS and blob.text is None and _is_skipped(blob, text, media_type):
-                        self._note(blob.kind, len(text))
-                        return
-                    child = self._open_blob(blob, text, carrier, own)
-            if child is not None:
-                if child.leaves:
-                    self._children.append((self._count, child))
-                    self.leaves += child.leaves
-                return
-        if is_api and name in REMOTE:
-            self._note("remote", 0)
-        self._keep("string", text, carrier, own)
+            is_expected = is_api and name in BLOBS
+            if child is None and len(text) >= LEAST and (is_expected or " " not in text[:LEAST]):
+                blob = read_blob(text, media_type, is_expected=is_expected)
+                if blob is None:
+                    if is_expected and len(text) >= LONG_BLOB:
+                        self._note_spaced(text, media_type)
+                elif is_expected and blob.text is None and _is_skipped(blob, media_type):
+                    self._note(blob.kind, len(text))
+                    return
+                else:
+                    child = self._open_blob(blob, text, own, is_silent=is_api and name in VECTORS)
+        if child is None:
+            if is_api and name in REMOTE:
+                self._note("remote", 0)
+            self._keep("string", text, carrier, own)
+        elif child.leaves:
+            self._children.append((self._count, child))
+            self.leaves += child.leaves
+
+    def _note_spaced(self, text: str, media_type: str) -> None:
+        """Base64 with spaces or lines in it is a text, but a lenient reader takes it for more."""
+        blob = read_blob("".join(text.split()), media_type, is_expected=True)
+        if blob is not None:
+            self._note(blob.kind, len(text))
 
     def _open(self, text: str, carrier: Carrier) -> Document | None:
         """The document in a string. None for a plain text. Raises `Blocked` when the documents weigh more than the
@@ -391,11 +410,11 @@ class Document:
             return None
         return Document(raw, value, self._names, carrier, self._depth + 1, None, self._allowance, self._notes)
 
-    def _open_blob(self, blob: Blob, text: str, carrier: Carrier, own: str) -> Document | None:
+    def _open_blob(self, blob: Blob, text: str, own: str, *, is_silent: bool) -> Document | None:
         """The text in base64. None for what is none: it is looked at as it stands."""
         if blob.text is not None:
             return Document.of_text(blob.text, self._names, "tool", self._depth + 1, blob.head, own)
-        if len(text) >= LONG_BLOB:
+        if len(text) >= LONG_BLOB and not is_silent:
             self._note(blob.kind, len(text))
         return None
 
@@ -411,6 +430,13 @@ class Document:
         return True
 
 
+def _kind_of_list(place: str) -> str:
+    """What a list of numbers in a member of an API is; empty for what nobody has to be told of."""
+    if place in VECTORS:
+        return ""
+    return "tokens" if place in TOKENS else "numbers"
+
+
 def _find_carrier(value: Mapping[str, Any], carrier: Carrier, place: str) -> Carrier:
     """Whose words an object of the API holds, by what it says of itself."""
     role, kind = value.get("role"), value.get("type")
@@ -419,7 +445,7 @@ def _find_carrier(value: Mapping[str, Any], carrier: Carrier, place: str) -> Car
     return TYPES[kind] if type(kind) is str and kind in TYPES else carrier
 
 
-def _is_skipped(blob: Blob, text: str, media_type: str) -> bool:
+def _is_skipped(blob: Blob, media_type: str) -> bool:
     """Whether a blob where the API has one is what it says. One that says something else is looked at all the same."""
     return blob.kind != "binary" or (not media_type and not blob.head)
 

@@ -14,7 +14,7 @@ import orjson
 
 from mastio.errors import DispatchError
 from mastio.inspection import Filter
-from mastio.reading.numbers import read_digits
+from mastio.reading.numbers import write_plain
 
 MAX_BARE = 4096
 """Characters between two signs of JSON, outside of strings: longer is no number."""
@@ -106,7 +106,7 @@ class JsonText:
         said = bare.strip()
         if not said or _PLAIN.fullmatch(said):
             return bare
-        text, digits = PlainText(self._open()), read_digits(said)
+        text, digits = PlainText(self._open()), write_plain(said)
         seen = text.feed(digits) + text.close()
         return bare if seen == digits else bare.replace(said, orjson.dumps(seen).decode(), 1)
 

@@ -6,7 +6,8 @@ LONG_NUMBER = 1_000_000
 """Shorter numbers are counts and sizes, and nobody's."""
 
 MANY_DIGITS = 12
-"""So many digits are somebody's number, wherever the point stands in them."""
+"""So many signs of a fraction could be somebody's number. Most are measured: one in fifty has the check digits of a
+card, so they are not searched."""
 
 _MOST_ZEROS = 400
 """No finite number has more before or behind its digits."""
@@ -14,12 +15,16 @@ _MOST_ZEROS = 400
 
 def is_long(value: float) -> bool:
     """Whether a whole or floating-point number may be somebody's."""
-    return not -LONG_NUMBER < value < LONG_NUMBER or (type(value) is float and len(repr(value)) > MANY_DIGITS)
+    return not -LONG_NUMBER < value < LONG_NUMBER
 
 
-def read_digits(source: str) -> str:
-    """A JSON number without exponent and without zeros behind the point. Of many digits the point is left out: cards
-    and accounts are searched by their digits. `source` itself where it is no number."""
+def has_many_digits(value: float) -> bool:
+    """Whether a shorter number has a fraction in which one could hide."""
+    return type(value) is float and len(repr(value)) > MANY_DIGITS
+
+
+def write_plain(source: str) -> str:
+    """A JSON number without an exponent, and without zeros behind the point. `source` itself where it is no number."""
     mantissa, _, exponent = source.lower().partition("e")
     whole, _, fraction = mantissa.removeprefix("-").partition(".")
     shift = exponent.removeprefix("+").removeprefix("-")
@@ -32,7 +37,4 @@ def read_digits(source: str) -> str:
     whole = (whole + "0" * max(point - len(digits), 0)).lstrip("0") or "0"
     fraction = fraction.rstrip("0")
     sign = "-" if mantissa.startswith("-") else ""
-    if not fraction:
-        return sign + whole
-    joined = (whole + fraction).lstrip("0")
-    return joined if len(joined) >= MANY_DIGITS else f"{sign}{whole}.{fraction}"
+    return f"{sign}{whole}.{fraction}" if fraction else sign + whole

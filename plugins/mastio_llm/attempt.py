@@ -15,7 +15,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -56,6 +56,10 @@ PASSED_ON = frozenset({400, 404, 409, 413, 415, 422, 429})
 
 class Transient(DispatchError):
     """The provider gave no answer and has written nothing that counts: the next try may do better."""
+
+
+class UsageRefused(DispatchError):
+    """The provider does not take `stream_options`, which the caller did not send: without them it may do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +113,11 @@ class Way:
     def hides_usage(self) -> bool:
         """Whether the stream says what it used to nobody but us."""
         return self.translation is None and self.asked.usage in ("no", "silent")
+
+    @property
+    def unasked(self) -> Way:
+        """The same way, without asking what a stream used."""
+        return replace(self, asked=self.asked._replace(usage="always"))
 
     def rewrites(self, limit: int | None) -> bool:
         """Whether another body than the caller's goes up."""
@@ -167,7 +176,8 @@ async def attempt(way: Way, pool: Upstream, credential: Credential, recorded: Re
         reply = await _reply(upstream, way, credential, recorded, limit)
         is_stream = not isinstance(reply.body, bytes)
     except DispatchError as error:
-        if recorded.meter.follows and not is_answering and not isinstance(error, UpstreamTimeout):
+        was_sent = isinstance(error, UpstreamTimeout) and error.was_sent
+        if recorded.meter.follows and not is_answering and not was_sent:
             recorded.meter.usage = None
         raise
     finally:
@@ -302,6 +312,8 @@ async def _failure(upstream: UpstreamReply, way: Way, credential: Credential) ->
         kind = OfThisCall if upstream.status == 403 else DispatchError  # which may be about the model
         kind = Transient if upstream.status == 401 and credential.forget() else kind
         raise kind("The provider refused the appliance's credential.", code="upstream_refused")
+    if way.hides_usage and upstream.status in (400, 422) and b"stream_options" in body:
+        raise UsageRefused("The provider takes no stream_options.")
     if upstream.status in PASSED_ON:
         if way.adaptation is not None:
             body = way.adaptation.error(body, upstream.status)

@@ -26,11 +26,13 @@ WEIGHT = 0.2
 class Health:
     """What is known of one provider in one worker. Times are monotonic seconds."""
 
-    __slots__ = ("_answered", "_failures", "_pause", "_slow", "_trying", "_until", "latency")
+    __slots__ = ("_answered", "_failures", "_pause", "_slow", "_trying", "_until", "latency", "refuses_options")
 
     def __init__(self) -> None:
         self.latency: float | None = None
         """Average seconds until a reply begins; None before the first."""
+        self.refuses_options = False
+        """Whether it takes no `stream_options`, as it said when it was sent some."""
         self._answered = float("-inf")  # when it was last known to be well
         self._failures = 0
         self._pause = FIRST

@@ -21,7 +21,7 @@ from mastio.exchange import Action, Bound, Message, Principal, Question, Recorde
 from mastio.services import Services
 from mastio.strictjson import Allowance, JsonError, TooManyValues, parse_object
 from mastio_llm.acts import find_acts
-from mastio_llm.attempt import Transient, Way, attempt
+from mastio_llm.attempt import Transient, UsageRefused, Way, attempt
 from mastio_llm.breaker import Health
 from mastio_llm.counting import bound_call
 from mastio_llm.dialects import OPERATIONS, SPEAKERS
@@ -29,7 +29,7 @@ from mastio_llm.dialects.operation import Asked, Operation, count_parts, verify_
 from mastio_llm.facts import CallFacts, Facts
 from mastio_llm.passing import parse_retry_after, passed_on, read_query, verify_json_type
 from mastio_llm.prices import Price, Prices
-from mastio_llm.registry import Registry
+from mastio_llm.registry import Open, Registry
 from mastio_llm.texts import LAYOUTS
 from mastio_llm.translate import TRANSLATIONS
 from mastio_llm.translate.checks import OfThisCall
@@ -151,7 +151,7 @@ class Calls:
         try:
             if provider is None:
                 raise DispatchError("The provider is described wrongly.", code="upstream_unreachable")
-            reply = await attempt(way, provider.pool, provider.credential, recorded)
+            reply = await _ask(way, provider, health, recorded)
             health.succeed(monotonic(), monotonic() - started if reply.status == 200 else None)
             learned = True
         except OfThisCall as error:
@@ -166,6 +166,17 @@ class Calls:
         if not isinstance(reply.body, bytes):
             reply.body = _watch(reply.body, health)
         return reply
+
+
+async def _ask(way: Way, provider: Open, health: Health, recorded: Recorded) -> Reply:
+    """What a stream used is not asked of a provider that refused to be asked."""
+    if health.refuses_options:
+        way = way.unasked
+    try:
+        return await attempt(way, provider.pool, provider.credential, recorded)
+    except UsageRefused:
+        health.refuses_options = True
+        return await attempt(way.unasked, provider.pool, provider.credential, recorded)
 
 
 async def _watch(windows: AsyncIterator[Window], health: Health) -> AsyncIterator[Window]:

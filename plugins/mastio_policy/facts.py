@@ -266,7 +266,7 @@ READ: Mapping[str, Read] = {
     "uninspected": lambda subject: {found.kind or "text" for found in subject.findings if found.label == UNINSPECTED},
     "content.labels": lambda subject: {found.label for found in subject.findings},
     "content.classes": lambda subject: {kind for found in subject.findings for kind in classes_of(found.label)},
-    "content.found": lambda subject: sum(found.times for found in subject.findings),
+    "content.found": lambda subject: sum(found.times for found in subject.findings if not found.kind),
     **{f"content.scores.{name}": _score(name) for name in DETECTORS},
     **{f"content.counts.{name}": _count(name) for name in DATA_CLASSES},
 }

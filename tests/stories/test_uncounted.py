@@ -15,7 +15,7 @@ from mastio.client import Identity
 from support.appliance import Appliance, wait_until
 from support.budgets import BUDGETS, make, read
 from support.provider_side import permit_provider_side
-from support.scripted_provider import Provider, Script, run_provider
+from support.scripted_provider import Asked, Provider, Script, run_provider
 
 HELLO = [{"role": "user", "content": "hello"}]
 LIMIT = 100
@@ -140,6 +140,28 @@ def test_what_a_provider_counts_is_what_counts(appliance: Appliance, agent: Iden
             assert reply.content == b"".join(api.events)
             assert provider.last.body == own[:-1] + (b', "stream_options" : {"include_usage":true,"x":[1,{}]}, "n": 1}')
     wait_until(lambda: read(appliance, "silent")["spent"] == 30, 5, "all of it is counted")
+
+
+def test_a_provider_that_takes_no_options_is_asked_without(appliance: Appliance, agent: Identity, budget: int) -> None:
+    """Once it has said so. What its stream uses is what was set aside."""
+    api = APIS["chat"]
+
+    def answer(asked: Asked) -> Script:
+        if "stream_options" in asked.document:
+            return Script(422, pieces=[b'{"detail":[{"loc":["body","stream_options"],"type":"extra_forbidden"}]}'])
+        return Script(content_type=EVENTS, pieces=api.events)
+
+    with run_provider(appliance, "openai", "silent-openai") as provider:
+        provider.answer = answer
+        with appliance.by_certificate(agent) as client:
+            for _ in range(2):
+                reply = client.post(api.path, content=api.ask(), headers={"content-type": "application/json"})
+                assert reply.content == b"".join(api.events)
+            assert ["stream_options" in asked.document for asked in provider.asked] == [True, False, False]
+            usage = appliance.entries_of(reply.headers["x-request-id"])[1]["usage"]
+            assert usage["output_tokens"] == LIMIT and usage["estimated"] == 1
+            own = {**json.loads(api.ask()), "stream_options": {"include_usage": True}}
+            assert client.post(api.path, json=own).status_code == 422, "what the caller asks for is the caller's"
 
 
 def test_who_builds_on_a_stored_conversation_and_leaves_has_used_its_length(

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from mastio_llm.acts.found import UNKNOWN, Found, Grammar, items_of, plain, walk
+from mastio_llm.acts.found import UNKNOWN, Found, Grammar, items_of, plain, walk, walk_call
 
 _CLIENT = re.compile(r"custom|(?:bash|text_editor|computer|memory)_20[0-9]{6}")
 """Types of tools that the caller runs itself; the API's own have a version."""
@@ -40,7 +40,7 @@ def read(document: Mapping[str, Any], found: Found) -> None:
         hosts = set[str]()
         walk(GRAMMAR, server, found, hosts, _offer)
         found.mcp_hosts |= hosts or {UNKNOWN}
-    walk(GRAMMAR, document, found, found.urls, _offer)
+    walk_call(GRAMMAR, document, found, _offer)
     found.add_unknown_members(document, KNOWN)
 
 

@@ -20,14 +20,22 @@ UNKNOWN = "unknown"
 NONE: frozenset[str] = frozenset()
 
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:/@+-]{0,127}")
-_SHAPED = re.compile(r"\s*[A-Za-z][A-Za-z0-9+.-]{1,30}://")
+_SHAPED = re.compile(
+    r"[\x00-\x20]*(?:[a-z][a-z0-9+.-]{1,30}://|(?:https?|ftps?|sftp|file|gs|s3|gopher|ldap|jar|dict|blob):)",
+    re.IGNORECASE,
+)
 """An address, whatever the member is called."""
+
+_LEFT_OUT = str.maketrans("", "", "\t\n\r")
+"""Signs that readers of addresses leave out (WHATWG URL §4.4)."""
+
+_BEGINNING = 64
 
 _LINK = re.compile(r"(?i:ur[li])|.*(?:_ur[li]|Ur[li]|UR[LI])")
 """Members that hold an address, whatever it looks like."""
 
 _ACTING = re.compile(
-    r"search|tool|plugin|source|connector|mcp|web|retriev|brows|fetch|ur[li]|file|store|container|agent|skill",
+    r"search|tool|plugin|source|connector|mcp|web|retriev|brows|fetch|file|store|container|agent|skill",
     re.IGNORECASE,
 )
 """In the name of a member that no API defines: what it would make a provider do."""
@@ -132,6 +140,18 @@ class Grammar:
 Offer = Callable[[object, Found], None]
 
 
+def walk_call(grammar: Grammar, document: Mapping[str, Any], found: Found, offer: Offer) -> None:
+    """Whatever is in the members of a call. No API has an address in a member of the call itself: a string there is an
+    option, and goes up as it is."""
+    for name, value in document.items():
+        if (type(value) is not dict and type(value) is not list) or name in grammar.opaque:
+            continue
+        if name in grammar.tools:
+            offer(value, found)
+        else:
+            walk(grammar, value, found, found.urls, offer, name)
+
+
 def walk(grammar: Grammar, value: Any, found: Found, links: set[str], offer: Offer, name: str = "") -> None:
     """Put the hosts of addresses into `links`, files into `found`; tools that are offered go to `offer`. Linear."""
     left: list[tuple[str, Any]] = [(name, value)]
@@ -159,13 +179,17 @@ def walk(grammar: Grammar, value: Any, found: Found, links: set[str], offer: Off
             _see(grammar, name, value, found, links)
 
 
+def _is_shaped(text: str) -> bool:
+    return ":" in text[:_BEGINNING] and _SHAPED.match(text[:_BEGINNING].translate(_LEFT_OUT)) is not None
+
+
 _HOLDERS = frozenset((str, dict, list))
 
 
 def _see(grammar: Grammar, name: str, text: str, found: Found, links: set[str]) -> None:
     if name in grammar.files:
         found.files.add(plain(text))
-    elif (_LINK.fullmatch(name) and not text.startswith(INLINE)) or _SHAPED.match(text):
+    elif (_LINK.fullmatch(name) and not text.startswith(INLINE)) or _is_shaped(text):
         file, host = read_link(text)
         if file is not None:
             found.files.add(plain(file))

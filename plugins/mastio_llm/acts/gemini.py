@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from mastio_llm.acts.found import UNKNOWN, Found, Grammar, items_of, plain, walk
+from mastio_llm.acts.found import UNKNOWN, Found, Grammar, items_of, plain, walk, walk_call
 
 CLIENT = frozenset({"functionDeclarations", "computerUse"})
 """Members of a tool that stand for what the caller runs itself."""
@@ -43,7 +43,7 @@ _STORES = _both("fileSearchStoreNames", "ragStoreName", "ragResources", "datasto
 def read(document: Mapping[str, Any], found: Found) -> None:
     if any(document.get(name) is not None for name in _CACHED):
         found.stored.add("cached_content")
-    walk(GRAMMAR, document, found, found.urls, _offer)
+    walk_call(GRAMMAR, document, found, _offer)
     found.add_unknown_members(document, KNOWN)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from mastio_llm.acts.found import UNKNOWN, Found, Grammar, items_of, plain, walk
+from mastio_llm.acts.found import UNKNOWN, Found, Grammar, items_of, plain, walk, walk_call
 
 CLIENT = frozenset(
     {"function", "custom", "local_shell", "apply_patch", "computer", "computer_use", "computer_use_preview"}
@@ -16,7 +16,7 @@ GRAMMAR = Grammar(
     opaque=frozenset({
         "parameters", "json_schema", "schema", "format", "metadata", "annotations", "logprobs", "logit_bias", "headers",
         "filters", "user_location", "allowed_tools", "require_approval", "results", "operation", "action", "actions",
-        "client_metadata", "response_format",
+        "client_metadata", "response_format", "tool_choice",
     }),
     texts=frozenset({
         "content", "text", "input", "instructions", "arguments", "output", "description", "name", "role", "type", "id",
@@ -51,16 +51,18 @@ def read(document: Mapping[str, Any], found: Found) -> None:
             found.stored.add(name)
     _read_items(document.get("input"), found)
     _read_messages(document.get("messages"), found)
-    walk(GRAMMAR, document, found, found.urls, _offer)
+    walk_call(GRAMMAR, document, found, _offer)
     found.add_unknown_members(document, KNOWN)
 
 
 def _read_items(items: object, found: Found) -> None:
-    """An item without a type that has an id and nothing to say stands for a stored one."""
+    """An item without a type that has an id and nothing to say stands for a stored one, and so does an image that was
+    made before, without the image."""
     for item in items if isinstance(items, list) else [items]:
         if isinstance(item, dict):
             kind = item.get("type")
-            if kind == "item_reference" or (kind is None and "id" in item and not item.keys() & {"role", "content"}):
+            is_bare = kind is None and "id" in item and not item.keys() & {"role", "content"}
+            if kind == "item_reference" or is_bare or (kind == "image_generation_call" and not item.get("result")):
                 found.stored.add("item_reference")
 
 

@@ -58,6 +58,7 @@ OPENAI: list[tuple[dict[str, Any], Acts]] = [
      acts(stored="prompt", urls="images.example.com")),
     ({"input": [{"type": "item_reference", "id": "msg_1"}]}, acts(stored="item_reference")),
     ({"input": [{"id": "msg_1"}]}, acts(stored="item_reference")),
+    ({"input": [{"type": "image_generation_call", "id": "ig_1"}]}, acts(stored="item_reference")),
     (item({"type": "input_file", "file_id": "file-1"}), acts(files="file-1")),
     (item({"type": "input_image", "file_id": "file-1"}), acts(files="file-1")),
     (item({"type": "input_file", "file_url": PUBLIC}), acts(urls="images.example.com")),
@@ -151,7 +152,7 @@ CLIENT: list[tuple[Any, dict[str, Any]]] = [
         {"type": "message", "role": "assistant", "id": "msg_1", "content": [
             {"type": "output_text", "text": METADATA, "annotations": [{"type": "url_citation", "url": METADATA}]}]},
         {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "a"},
-    ], "store": False, "stream_options": {}, "tool_choice": "auto", "max_tool_calls": 3}),
+    ], "store": False, "stream_options": {}, "tool_choice": {"type": "allowed_tools", "tools": [{"type": "mcp"}]}}),
     ("anthropic", {"tools": [
         {"name": "web_search", "input_schema": SCHEMA}, {"type": "custom", "name": "mcp", "input_schema": SCHEMA},
         {"type": None, "name": "x"}, {"type": "bash_20250124", "name": "bash"},
@@ -184,6 +185,9 @@ INNER: list[tuple[Any, dict[str, Any]]] = [
     ("openai", user({"type": "image_url", "image_url": [PUBLIC, {"url": METADATA}]})),
     ("openai", user({"type": "image_url", "image_url": "file:///etc/passwd"})),
     ("openai", user({"type": "x", "y": {"z": ["ftp://example.com/a"]}})),
+    ("openai", user({"type": "x", "y": "http:/169.254.169.254/"})),
+    ("openai", user({"type": "x", "y": "\x01ht\ntp://169.254.169.254/"})),
+    ("openai", user({"type": "x", "y": "file:/etc/passwd"})),
     ("anthropic", {"mcp_servers": [{"url": "http://localhost:8080/"}]}),
     ("anthropic", {"tools": [{"type": "web_fetch_20250910", "home": METADATA}]}),
     ("gemini", {"tools": [{"mcpServers": [{"streamableHttpTransport": {"url": METADATA}}]}]}),
