@@ -91,7 +91,8 @@ async def test_a_definition_is_refused_where_an_admin_wants_that_and_has_not_all
     assert isinstance(refused, Block) and "definition of a tool" in refused.message and "helper" not in refused.message
     allowed = DetectorRow("a", agents=("group:coders",), tools=(AllowedTool("helper", digest(TOOL)),))
     inspector = make(engine, allowed, definitions="block")
-    assert await ask(inspector, call(TOOL), passages_of(TOOL)) == await ask(inspector, call(), [])
+    served = await ask(inspector, call(TOOL), passages_of(TOOL))
+    assert isinstance(served, Pass) and not served.findings
     assert isinstance(await ask(inspector, call(TOOL), passages_of(TOOL), OUTSIDER), Block)
     changed = {**TOOL, "description": f"{EVIL} Now."}
     assert isinstance(await ask(inspector, call(changed), passages_of(changed)), Block), "another definition"
