@@ -106,9 +106,21 @@ async def test_definitions_may_be_left_alone(engine: Engine) -> None:
     assert labels(await ask(make(engine, definitions="off"), call(TOOL), passages_of(TOOL))) == set()
 
 
-async def test_what_defines_and_is_no_tool_is_judged_so_too(engine: Engine) -> None:
-    verdict = await ask(make(engine, definitions="block"), call(), [Passage(EVIL, "definition")])
-    assert isinstance(verdict, Block)
+@pytest.mark.parametrize("definitions", ["observe", "block", "off"])
+async def test_what_only_calls_itself_a_definition_is_a_text_like_others(engine: Engine, definitions: str) -> None:
+    """Such as a member `tools` in the result of a tool."""
+    inspector = make(engine, definitions=definitions)
+    for action in (call(), call({"name": "harmless", "description": "Reads a file."})):
+        verdict = await ask(inspector, action, [Passage(EVIL, "definition")])
+        assert (
+            isinstance(verdict, Block) and "definition" not in verdict.message and "definition" not in labels(verdict)
+        )
+
+
+async def test_what_is_json_within_a_definition_belongs_to_it(engine: Engine) -> None:
+    tool = {"name": "helper", "description": json.dumps({"hint": EVIL})}
+    verdict = await ask(make(engine), call(tool), [Passage(EVIL, "definition")])
+    assert isinstance(verdict, Pass) and labels(verdict) == {"definition"}
 
 
 @pytest.mark.parametrize(
