@@ -89,7 +89,8 @@ def _event(shape: dict[str, Any]) -> bytes:
 def _message(step: Step, model: str, serial: str, stream: bool) -> bytes:
     stop = "end_turn" if step.tool is None else "tool_use"
     block: dict[str, Any] = {"type": "text", "text": step.text}
-    empty, delta = {"type": "text", "text": ""}, {"type": "text_delta", "text": step.text}
+    empty: dict[str, Any] = {"type": "text", "text": ""}
+    delta = {"type": "text_delta", "text": step.text}
     if step.tool is not None:
         block = {"type": "tool_use", "id": f"toolu_{serial}", "name": step.tool, "input": dict(step.arguments or {})}
         empty = {**block, "input": {}}
@@ -123,14 +124,14 @@ def _response(step: Step, model: str, serial: str, stream: bool) -> bytes:
         else:
             arguments = json.dumps(step.arguments or {})
             item = {"id": f"fc_{serial}", "type": "function_call", **made, "arguments": arguments}
-    usage = {"input_tokens": 10, "output_tokens": 10, "total_tokens": 20}
-    usage |= {"input_tokens_details": {"cached_tokens": 0}, "output_tokens_details": {"reasoning_tokens": 0}}  # type: ignore[dict-item]
+    usage: dict[str, Any] = {"input_tokens": 10, "output_tokens": 10, "total_tokens": 20}
+    usage |= {"input_tokens_details": {"cached_tokens": 0}, "output_tokens_details": {"reasoning_tokens": 0}}
     base = response_shape(Text("", ("",), 0), "in_progress")
     base |= {"id": f"resp_{serial}", "model": model, "created_at": 1_800_000_000}
     done = {**base, "status": "completed", "output": [item], "usage": usage}
     if not stream:
         return orjson.dumps(done)
-    events = [
+    events: list[dict[str, Any]] = [
         {"type": "response.created", "response": base},
         {"type": "response.output_item.added", "output_index": 0, "item": {**item, "status": "in_progress"}},
         {"type": "response.output_item.done", "output_index": 0, "item": item},
@@ -151,7 +152,7 @@ def _chat(step: Step, model: str, serial: str, stream: bool) -> bytes:
     if not stream:
         choice = {"index": 0, "message": message, "finish_reason": finish}
         return orjson.dumps({**shape, "object": "chat.completion", "choices": [choice], "usage": usage})
-    chunks = [
+    chunks: list[dict[str, Any]] = [
         {"choices": [{"index": 0, "delta": message, "finish_reason": None}]},
         {"choices": [{"index": 0, "delta": {}, "finish_reason": finish}]},
         {"choices": [], "usage": usage},

@@ -3,6 +3,9 @@
 A definition tells a model what to do, and so reads like an instruction; programs come with dozens of them. It is judged
 by itself: what it looks like is recorded under labels of its own (`definition.…`), which no score of a policy counts,
 and is refused only where an admin wants that and has not allowed the tool.
+
+Only a text that stands in a tool that the call offers is one of a definition. Whatever else calls itself so, such as a
+member `tools` in the result of a tool, is a text like all others.
 """
 
 from __future__ import annotations
@@ -18,6 +21,11 @@ from mastio_detectors.judging import Judgement
 from mastio_detectors.rulings import Ruling
 
 LABEL = "definition."
+MOST_SOUGHT = 20
+"""Texts that are looked for within longer strings, which may be JSON themselves."""
+
+MOST_SEARCHED = 512 * 1024
+"""Characters of one tool's strings that they are looked for in."""
 
 
 class Tool(NamedTuple):
@@ -28,33 +36,42 @@ class Tool(NamedTuple):
 
 
 class Flagged(NamedTuple):
-    """A text of a definition, and what it looks like."""
+    """A text that stands where definitions do, and what it looks like."""
 
     text: str
     judgement: Judgement
 
 
+Counted = list[tuple[Tool | None, Flagged]]
+"""What counts, and of which tool it is; None: of none that is offered."""
+
+
 def judge_definitions(
     flagged: Sequence[Flagged], offered: Iterable[tuple[str, Mapping[str, Any]]], ruling: Ruling
-) -> tuple[list[Judgement], list[tuple[Tool | None, Flagged]]]:
-    """What counts of them, and of which tools that is; None: of something else that defines, such as a format."""
-    if ruling.definitions == "off" or not flagged:
-        return [], []
+) -> tuple[list[Judgement], Counted, bool]:
+    """The judgements that count, of what, and whether what refuses is a tool's definition."""
     owners = find_owners({one.text for one in flagged}, offered)
-    counted: list[tuple[Tool | None, Flagged]] = []
+    counted: Counted = []
     for one in flagged:
         tools = owners.get(one.text)
         if tools is None:
             counted.append((None, one))
-        else:  # the same text may stand in several
+        elif ruling.definitions != "off":  # the same text may stand in several
             counted += [(tool, one) for tool in tools if not ruling.allows(tool.name, tool.sha256)]
-    return [_relabel(one.judgement, ruling) for _, one in counted], counted
+    judgements = [one.judgement if tool is None else _relabel(one.judgement, ruling) for tool, one in counted]
+    first = next((number for number, one in enumerate(judgements) if one.refused is not None), None)
+    return judgements, counted, first is not None and counted[first][0] is not None
 
 
 def find_owners(texts: set[str], offered: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, list[Tool]]:
     found: dict[str, list[Tool]] = {}
     for name, definition in offered:
-        mine = texts.intersection(_texts_of(definition))
+        strings = list(_texts_of(definition))
+        mine = texts.intersection(strings)
+        left = texts - mine
+        if left and len(left) <= MOST_SOUGHT and sum(map(len, strings)) <= MOST_SEARCHED:
+            whole = "\0".join(strings)
+            mine |= {text for text in left if text in whole}
         if mine:
             tool = Tool(name, digest(definition))
             for text in mine:

@@ -17,10 +17,11 @@ from typing import Literal, Protocol
 
 import hyperscan
 
+from mastio import aside
 from mastio.errors import Blocked, InspectionError
 from mastio.exchange import Action, Principal
 from mastio.inspection import UNINSPECTED, Block, Carrier, Finding, Pass, Passage, Verdict, merge
-from mastio_detectors.definitions import Flagged, Tool, judge_definitions
+from mastio_detectors.definitions import Counted, Flagged, Tool, judge_definitions
 from mastio_detectors.engine import Suspicion
 from mastio_detectors.judging import NOTHING, Judgement, Rule, add, explain, explain_definition, judge
 from mastio_detectors.rulings import Ruling, Rulings
@@ -46,6 +47,9 @@ TAIL = 1024
 
 REMEMBER = 4096
 """Texts of which is remembered what was said of them."""
+
+SHORT = 128 * 1024
+"""Characters of a message whose tools are looked through in the event loop."""
 
 MOST_TOLD = 1000
 """Suspected tools of which a worker tells."""
@@ -108,16 +112,18 @@ class Inspector:
         ruling, flagged = self.rulings.find(principal, action), list[Flagged]()
         verdict = await self.look(passages, principal.name, ruling, scope_of_group(principal), flagged)
         if flagged:
-            verdict = self._add_definitions(verdict, principal, action, ruling, flagged)
+            is_short = sum(len(passage.text) for passage in passages) < SHORT
+            offered = action.attributes.get("tools.definitions", ())
+            judged = await aside.run(is_short, judge_definitions, flagged, offered, ruling)
+            verdict = self._add_definitions(verdict, principal, *judged)
         if isinstance(verdict, Block) and action.kind != MODERATION:
             return verdict
         return Pass(verdict.findings, Watching(self, principal.name, ruling))
 
     def _add_definitions(
-        self, verdict: Pass | Block, principal: Principal, action: Action, ruling: Ruling, flagged: list[Flagged]
+        self, verdict: Pass | Block, principal: Principal, judged: list[Judgement], counted: Counted, is_tool: bool
     ) -> Pass | Block:
-        """With what is said of definitions of tools."""
-        judged, counted = judge_definitions(flagged, action.attributes.get("tools.definitions", ()), ruling)
+        """With what is said of definitions of tools. `is_tool`: whether one of them is what is refused."""
         for tool, one in counted:
             known = None if tool is None else (scope_of_group(principal), tool)
             if tool is not None and known is not None and known not in self._told and len(self._told) < MOST_TOLD:
@@ -127,7 +133,9 @@ class Inspector:
         findings = merge((*verdict.findings, *found.findings))
         if isinstance(verdict, Block):
             return Block(verdict.message, findings)
-        return Pass(findings) if found.refused is None else Block(explain_definition(found.refused), findings)
+        if found.refused is None:
+            return Pass(findings)
+        return Block((explain_definition if is_tool else explain)(found.refused), findings)
 
     async def look(
         self,

@@ -149,7 +149,7 @@ def test_every_flagged_endpoint_is_one_whose_body_may_be_shown(strict: World) ->
             assert not any(issubclass(body, SecretBody) for body in bodies)
             assert not route.dependant.query_params and not route.dependant.header_params
             assert [one for one in route.dependant.dependencies if one.query_params] == []
-    assert len(guarded) == 19
+    assert len(guarded) == 23
 
 
 async def test_what_is_not_well_formed_is_not_held(strict: World) -> None:

@@ -91,7 +91,8 @@ async def test_a_definition_is_refused_where_an_admin_wants_that_and_has_not_all
     assert isinstance(refused, Block) and "definition of a tool" in refused.message and "helper" not in refused.message
     allowed = DetectorRow("a", agents=("group:coders",), tools=(AllowedTool("helper", digest(TOOL)),))
     inspector = make(engine, allowed, definitions="block")
-    assert await ask(inspector, call(TOOL), passages_of(TOOL)) == await ask(inspector, call(), [])
+    served = await ask(inspector, call(TOOL), passages_of(TOOL))
+    assert isinstance(served, Pass) and not served.findings
     assert isinstance(await ask(inspector, call(TOOL), passages_of(TOOL), OUTSIDER), Block)
     changed = {**TOOL, "description": f"{EVIL} Now."}
     assert isinstance(await ask(inspector, call(changed), passages_of(changed)), Block), "another definition"
@@ -105,9 +106,21 @@ async def test_definitions_may_be_left_alone(engine: Engine) -> None:
     assert labels(await ask(make(engine, definitions="off"), call(TOOL), passages_of(TOOL))) == set()
 
 
-async def test_what_defines_and_is_no_tool_is_judged_so_too(engine: Engine) -> None:
-    verdict = await ask(make(engine, definitions="block"), call(), [Passage(EVIL, "definition")])
-    assert isinstance(verdict, Block)
+@pytest.mark.parametrize("definitions", ["observe", "block", "off"])
+async def test_what_only_calls_itself_a_definition_is_a_text_like_others(engine: Engine, definitions: str) -> None:
+    """Such as a member `tools` in the result of a tool."""
+    inspector = make(engine, definitions=definitions)
+    for action in (call(), call({"name": "harmless", "description": "Reads a file."})):
+        verdict = await ask(inspector, action, [Passage(EVIL, "definition")])
+        assert (
+            isinstance(verdict, Block) and "definition" not in verdict.message and "definition" not in labels(verdict)
+        )
+
+
+async def test_what_is_json_within_a_definition_belongs_to_it(engine: Engine) -> None:
+    tool = {"name": "helper", "description": json.dumps({"hint": EVIL})}
+    verdict = await ask(make(engine), call(tool), [Passage(EVIL, "definition")])
+    assert isinstance(verdict, Pass) and labels(verdict) == {"definition"}
 
 
 @pytest.mark.parametrize(
