@@ -1,8 +1,9 @@
 """Admission control: slots for exchanges and room for bodies, shared so that no caller takes what others need.
 
-A slot is taken when it is known who calls. Agents, admins and callers without a credential have slots of their own, so
-none of them can be kept out by another kind. Among callers of one kind a slot is given as long as the caller holds no
-more than a fixed share, and fewer than are still free: whoever holds many leaves room for whoever holds none.
+A slot is taken when it is known who calls. Agents, auditors, admins with operators, and callers without a credential
+have slots of their own, so no kind of caller keeps out another. Among callers of one kind, a slot is given as long as
+the caller holds no more than a fixed share, and fewer than are still free: whoever holds many leaves room for whoever
+holds none.
 
 Room is bytes of request bodies, for each caller. It is held until the exchange ends, as the body is. A body of unknown
 length gets its room as it grows; one of known length waits for all of it before it is read, so that bodies never wait
@@ -31,8 +32,9 @@ RULE = "admission/"
 class Shares:
     """How many slots there are, and how much of them and of memory one caller may have.
 
-    `agents`, `admins`, `strangers`: slots for each kind of caller. `agent_share`: the most that one agent may hold, as
-    a part of `agents`. `body_bytes`: bytes of bodies that one caller may have in memory.
+    `agents`, `admins`, `strangers`: slots for each kind of caller; auditors have as many as admins and operators.
+    `agent_share`: the most that one agent may hold, as a part of `agents`. `body_bytes`: bytes of bodies that one
+    caller may have in memory.
     """
 
     agents: int = 2048
@@ -158,6 +160,7 @@ class Admission:
         most = max(int(shares.agents * shares.agent_share), 1)
         self._agents = Slots(shares.agents, most, Room(shares.body_bytes))
         self._admins = Slots(shares.admins, shares.admins, Room(shares.body_bytes))
+        self._auditors = Slots(shares.admins, shares.admins, Room(shares.body_bytes))
         self._strangers = Slots(shares.strangers, shares.strangers, Room(shares.body_bytes))
 
     def admit_stranger(self, route: Route, address: str) -> Ticket | None:
@@ -171,7 +174,7 @@ class Admission:
         """Take a slot for a known caller. Raises `Denied` (429), `Unavailable`."""
         if principal.is_agent:
             return self._admit(self._agents, principal.name)
-        return self._admit(self._admins, principal.name)
+        return self._admit(self._admins if "operator" in principal.roles else self._auditors, principal.name)
 
     def _admit(self, slots: Slots, caller: str) -> Ticket:
         error = slots.take(caller)

@@ -16,23 +16,28 @@ log = logging.getLogger("mastio.refusals")
 
 
 class RefusalLog:
-    """`Refusals` with a clock and a log. A counted refusal is answered at once; its entry follows within a second."""
+    """`Refusals` with a clock and a log. A counted refusal is answered at once; its entry follows within a second.
+
+    Exchanges that are recorded first and refused then have a rate of their own: challenges for a nonce, of which many
+    agents behind one address get many, keep nobody there from enrolling.
+    """
 
     def __init__(
         self, refusals: Refusals, record: Callable[[Entry], Awaitable[int]], monotonic: Callable[[], float]
     ) -> None:
         self._refusals = refusals
+        self._begun = refusals.another()
         self._record = record
         self._monotonic = monotonic
         self._telling: asyncio.Task[None] | None = None
 
     def has_left(self, address: str) -> bool:
-        """Whether a refusal of this address would get an entry of its own."""
-        return self._refusals.has_left(address, self._monotonic())
+        """Whether an exchange of this address may be recorded before it is judged."""
+        return self._begun.has_left(address, self._monotonic())
 
     def spend(self, address: str) -> None:
         """An exchange of this address was recorded and refused then."""
-        self._refusals.spend(address, self._monotonic())
+        self._begun.spend(address, self._monotonic())
 
     def takes(self, address: str) -> bool:
         """Whether this refusal gets an entry of its own. If not, it is counted."""

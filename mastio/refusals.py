@@ -43,6 +43,10 @@ class Refusals:
         self._buckets: OrderedDict[str, _Bucket] = OrderedDict()
         self._counted: Counter[str] = Counter()
 
+    def another(self) -> Refusals:
+        """One with the same bounds and nothing in it."""
+        return Refusals(self._burst, self._rate)
+
     @property
     def pending(self) -> bool:
         """Whether refusals were counted that are not told yet."""
@@ -62,7 +66,7 @@ class Refusals:
         return True
 
     def has_left(self, address: str, now: float) -> bool:
-        """Whether a refusal of this address would get an entry."""
+        """Whether an exchange of this address may be recorded before it is judged."""
         bucket = _fill(self._find(network_of(address), now), self._burst, self._rate, now)
         return bucket.left >= 1
 

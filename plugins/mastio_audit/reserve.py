@@ -20,6 +20,7 @@ from mastio.errors import ConfigurationError
 from mastio.exchange import Entry
 from mastio_audit.store import LogReader, Space, StoreError
 
+FREE, KEPT = "mastio_audit_free_bytes", "mastio_audit_reserve_bytes"
 EVERY = 1.0  # seconds
 MEGABYTE = 1024 * 1024
 PART_OF_DISK = 20
@@ -76,11 +77,11 @@ class Reserve:
         self._room = Room(None, reserve)
         registry = CollectorRegistry()
         self._free = Gauge(
-            "mastio_audit_free_bytes", "Room that the audit log has left, as far as that is known.",
+            FREE, "Room that the audit log has left, as far as that is known.",
             registry=registry, multiprocess_mode="mostrecent",
         )  # fmt: skip
         self._kept = Gauge(
-            "mastio_audit_reserve_bytes", "The part of it that is kept for administration.",
+            KEPT, "The part of it that is kept for administration.",
             registry=registry, multiprocess_mode="mostrecent",
         )  # fmt: skip
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -126,7 +127,11 @@ class TestAdmission:
             except MastioError:
                 refusals += 1
         assert refusals
+        for number in range(10):
+            with suppress(MastioError):
+                admission.admit(Principal(f"auditor-{number}", frozenset({"auditor"})))
         admission.admit(Principal("root", frozenset({"admin", "operator", "auditor"})))
+        admission.admit(Principal("operator", frozenset({"operator"})))
         assert admission.admit_stranger(ENROL, "192.0.2.1") is not None
         with pytest.raises(Unavailable):
             for number in range(10):

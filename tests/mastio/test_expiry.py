@@ -14,6 +14,7 @@ from mastio.pki.authority import Authority
 from mastio.pki.rotate import rotate_intermediate
 from mastio.store.base import Admin, Agent, ApiKey
 from mastio.telemetry import Telemetry
+from mastio_audit import reserve
 from mastio_audit.anchors import figures as anchor_figures
 from mastio_audit.sinks import figures
 from mastio_limits import figures as budget_figures
@@ -82,5 +83,6 @@ def test_every_name_that_the_alerts_use_is_one_that_is_rendered(tmp_path: Path) 
     used = set(re.findall(r"mastio_[a-z_]+", ALERTS.read_text()))
     known = set(rendered(tmp_path)) | {"mastio_exchanges_total", figures.LAG, figures.LAST}
     known |= {anchor_figures.LAST, anchor_figures.EVERY, anchor_figures.FORKED}
+    known |= {reserve.FREE, reserve.KEPT}
     known |= {budget_figures.LIMIT, budget_figures.SPENT, policy_figures.INVALID}
     assert used and used <= known

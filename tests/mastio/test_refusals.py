@@ -140,3 +140,16 @@ async def test_a_long_path_is_cut_to_its_beginning_and_a_digest() -> None:
     said = world.entries[-1].request["path"]
     assert said.startswith(path[: MOST_PATH // 2] + "... (7006 characters, digest ")
     assert len(said) < 400
+
+
+def test_challenges_keep_nobody_from_enrolling() -> None:
+    async def record(entry: Any) -> int:
+        return 0
+
+    log = refusal_log.RefusalLog(Refusals(5, 0.001), record, lambda: 1.0)
+    while log._refusals.takes("192.0.2.1", 1.0):
+        pass
+    assert log.has_left("192.0.2.1")
+    for _ in range(5):
+        log.spend("192.0.2.1")
+    assert not log.has_left("192.0.2.1") and log.has_left("192.0.2.2")

@@ -126,3 +126,29 @@ def test_a_refusal_is_in_the_callers_dialect(scene: Scene, agents: dict[str, Any
         assert said["error"]["code"] == 413
         said = agent.post(EGRESS, content=CASES["lines"].body).json()
         assert (said["code"], said["status"]) == ("too_many_parts", 413)
+
+
+def test_another_agent_is_served_while_a_long_policy_is_judged(scene: Scene) -> None:
+    one = 'permit(principal, action, resource) when { context.tools.names.contains("x") };\n'
+    body = {"name": "long", "cedar": one * 700}
+    replies: list[httpx.Response] = []
+
+    def write() -> None:
+        with scene.appliance.admin() as admin:
+            replies.append(admin.post("/v1/admin/policies", json=body))
+
+    writing = threading.Thread(target=write)
+    writing.start()
+    served = 0
+    while writing.is_alive() or not served:
+        assert scene.agent.get("/v1/agents/self").status_code == 200
+        served += 1
+    writing.join()
+    assert replies[0].status_code == 201, replies[0].text
+    assert scene.admin.delete("/v1/admin/policies/long").status_code == 204
+    too_much = {
+        "name": "long",
+        "cedar": f"permit(principal, action, resource) when {{ {' || '.join(['true'] * 900)} }};",
+    }
+    assert scene.admin.post("/v1/admin/policies", json=too_much).status_code == 422
+    print(f"a long policy: {served} calls of another agent meanwhile; the loop was {worst_lag(scene)} s late at worst")
