@@ -156,7 +156,10 @@ def _without_usage(event: bytes) -> bytes:
     chunk = _parse(b"\n".join(data_of(event)))
     if not isinstance(chunk, dict) or not isinstance(chunk.get("usage"), dict):
         return event
-    if not chunk.get("choices"):
+    choices = chunk.get("choices")
+    if not isinstance(choices, list):  # no chunk of this API: the provider's, as it is
+        return event
+    if not choices:
         return b""
     del chunk["usage"]
     return b"data: " + orjson.dumps(chunk) + b"\n\n"
