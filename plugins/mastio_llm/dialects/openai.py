@@ -144,6 +144,9 @@ def hide_chat_usage(data: bytes) -> bytes:
     """Events without what `stream_options.include_usage` adds: a chunk more, and a null in all others."""
     if b'"usage"' not in data:
         return data
+    shorter = _NO_USAGE.sub(b"", data)
+    if b'"usage"' not in shorter:
+        return shorter
     return b"".join(map(_without_usage, split_events(data)))
 
 
