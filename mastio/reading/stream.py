@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple
 import orjson
 
 from mastio.errors import Blocked, DispatchError
-from mastio.inspection import Block, Carrier, Filter, Finding, Passage, Redact, Watch, merge
+from mastio.inspection import UNINSPECTED, Block, Carrier, Filter, Finding, Passage, Redact, Watch, merge
 from mastio.reading.document import Document, Said, drop_piecemeal
 from mastio.reading.fragments import Channel, JsonText, PlainText
 from mastio.strictjson import JsonError, parse
@@ -35,6 +35,10 @@ MAX_CHANNELS = 1024
 MAX_CLEAN = 4096
 """Characters, and texts, that are remembered as having nothing in them: ids, mostly, that come with every event."""
 
+TAIL = 64
+"""Characters by which a number may be cut between events."""
+
+_EXPONENT = re.compile(r"[\s,:\[]-?[0-9][0-9.]{0,40}[eE][+-]?[0-9]")
 _END = re.compile(rb"\r\n\r\n|\n\n|\r\r|\n\r\n")
 _LINE = re.compile(rb"[^\r\n]+")
 _GAP = re.compile(r"[\s,\[\]]*")
@@ -91,6 +95,7 @@ class StreamRewriter:
         self._channels: dict[Key, tuple[Channel, Frame]] = {}
         self._clean: set[str] = set()
         self._uninspected: tuple[Finding, ...] = ()
+        self._tails: dict[Key, str | None] = {}
         self._added = 0
         self._before = 0  # the number of the last event that came
 
@@ -163,10 +168,12 @@ class StreamRewriter:
         for n, delta in enumerate(deltas):
             text = delta.holder[delta.member]
             channel = self._find(delta, frame)
+            self._look_for_exponents(delta.channel, text)
             new = channel.feed(text)
             if last[delta.channel] == n and any(delta.channel[: len(key)] == key for key in ended):
                 new += channel.close()
                 del self._channels[delta.channel]
+                self._tails.pop(delta.channel, None)
             delta.holder[delta.member] = Said(new)
             changed = changed or new != text
         return changed
@@ -185,6 +192,24 @@ class StreamRewriter:
             channel = open_one[0]
         self._channels[delta.channel] = (channel, frame)
         return channel
+
+    def _look_for_exponents(self, name: Key, text: str) -> None:
+        """JSON in a text is not taken apart while it comes: a number with an exponent in it has other digits than it
+        shows, and is said to be uninspected."""
+        before = self._tails.get(name, "")
+        if before is None:
+            return
+        is_new = not before or before.isspace()
+        text = before + text
+        begun = text.lstrip() if is_new else ""
+        if begun and begun[0] not in "{[":
+            self._tails[name] = None
+            return
+        if _EXPONENT.search(text) is not None:
+            self._uninspected = merge((*self._uninspected, Finding(UNINSPECTED, 100, 1, "numbers", len(text))))
+            self._tails[name] = None
+            return
+        self._tails[name] = text[-TAIL:]
 
     async def _look(self, event: dict[str, Any], data: bytes, changed: bool) -> bytes:
         """The event's data, its other texts looked at."""
@@ -217,6 +242,7 @@ class StreamRewriter:
         made = []
         for name in [name for name in self._channels if name[: len(key)] == key]:
             channel, frame = self._channels.pop(name)
+            self._tails.pop(name, None)
             if held := channel.close():
                 made.append(self._carry(name, held, frame))
         return b"".join(made)

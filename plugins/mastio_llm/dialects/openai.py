@@ -144,6 +144,9 @@ def hide_chat_usage(data: bytes) -> bytes:
     """Events without what `stream_options.include_usage` adds: a chunk more, and a null in all others."""
     if b'"usage"' not in data:
         return data
+    shorter = _NO_USAGE.sub(b"", data)
+    if b'"usage"' not in shorter:
+        return shorter
     return b"".join(map(_without_usage, split_events(data)))
 
 
@@ -156,7 +159,10 @@ def _without_usage(event: bytes) -> bytes:
     chunk = _parse(b"\n".join(data_of(event)))
     if not isinstance(chunk, dict) or not isinstance(chunk.get("usage"), dict):
         return event
-    if not chunk.get("choices"):
+    choices = chunk.get("choices")
+    if not isinstance(choices, list):  # no chunk of this API: the provider's, as it is
+        return event
+    if not choices:
         return b""
     del chunk["usage"]
     return b"data: " + orjson.dumps(chunk) + b"\n\n"

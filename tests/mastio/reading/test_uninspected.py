@@ -360,6 +360,24 @@ def test_numbers_in_streamed_arguments_are_searched_by_their_digits(number: str)
         assert any(CARD in text for text in seen), seen
 
 
+@pytest.mark.parametrize("size", [1, 4, 1000])
+def test_documents_in_streamed_texts_hide_no_exponent(size: int) -> None:
+    """In the arguments of a tool, in JSON in them, in an answer that is JSON."""
+    number = '{"n": [0.5, 4.111111111111111e15]}'
+    twice = json.dumps({"t": json.dumps({"u": number})})
+
+    def kinds(holder: str, text: str) -> set[str]:
+        pieces = [text[at : at + size] for at in range(0, len(text), size)]
+        tool = [{"tool_calls": [{"index": 0, "function": {"arguments": piece}}]} for piece in pieces]
+        deltas = tool if holder == "tool" else [{"content": piece} for piece in pieces]
+        events = [{"choices": [{"index": 0, "delta": delta}]} for delta in deltas]
+        return {found.kind for found in stream_through("/v1/chat/completions", events)[1]}
+
+    assert kinds("tool", twice) == kinds("content", number) == kinds("content", twice) == {"numbers"}
+    assert kinds("tool", '{"n": 15, "hash": "3e5f", "at": 0.5}') == set()
+    assert kinds("content", "about 4.1e15 of them") == set()
+
+
 def test_sound_and_pictures_in_streams_are_labelled() -> None:
     sound = {"choices": [{"index": 0, "delta": {"audio": {"data": NOISE}}}]}
     assert {found.kind for found in stream_through("/v1/chat/completions", [sound])[1]} == {"binary"}

@@ -63,7 +63,9 @@ USAGE = b'data: {"choices":[],"usage":{"prompt_tokens":1,"completion_tokens":2}}
         (b'data: {"choices":[{"delta":{"content":", \\"usage\\": null"}}]}\n\n',) * 2,
         (b'data: {"choices":[{"finish_reason":"stop"}],"usage":{"prompt_tokens":1}}\n\n',
          b'data: {"choices":[{"finish_reason":"stop"}]}\n\n'),
-        (b'data: {"error":{"usage":"x"}}\n\n',) * 2, (b'data: not json "usage"\n\n',) * 2, (b": comment\n\n",) * 2,
+        (b'data: {"error":{"usage":"x"}}\n\n',) * 2,
+        (b'data: {"usage":{"prompt_tokens":1}}\n\n',) * 2,
+        (b'data: not json "usage"\n\n',) * 2, (b": comment\n\n",) * 2,
         (NULL.replace(b"\n\n", b"\r\n\r\n"), PLAIN.replace(b"\n\n", b"\r\n\r\n")),
     ],
 )  # fmt: skip

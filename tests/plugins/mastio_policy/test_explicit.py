@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
+import orjson
 import pytest
 
 from mastio.cedar.schema import find_needs
+from mastio.cli.policy_eval import explain, write_facts
 from mastio.exchange import Action, Allow, Deny, Principal
 from mastio.inspection import UNINSPECTED, Finding
 from mastio.store.control import STARTER
 from mastio_policy.deciding import Rulebook
 from mastio_policy.facts import Subject
-from mastio_policy.rules import encode_agent, parse_rules
+from mastio_policy.replaying import Directory, Replay, read_case
+from mastio_policy.rules import Question, encode_agent, parse_rules
 
 ANN = Principal("ann", frozenset({"agent"}), frozenset({"staff"}), version=1)
+SEARCH = 'permit(principal, action, resource) when { ["web_search"].containsAll(context.tools.hosted) };'
 CHAT = 'action == Action::"llm.chat"'
 
 
@@ -91,3 +95,36 @@ def test_a_forbid_wins_over_what_speaks_of_it() -> None:
     }
     assert decide(sources, urls={"x"}).rule == "no"
     assert decide(sources, urls={"y"}).rule == "more"
+
+
+ENTRY = {
+    "seq": 1, "phase": "intent", "kind": "llm.responses", "agent": "ann", "target": "p/m", "id": "x",
+    "time": "2026-01-31T12:00:00.000000Z", "decision": {"effect": "allow", "rule": "more"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("side", "cedar", "effect"),
+    [
+        (None, "permit(principal, action, resource);", "allow"),
+        ({"hosted": ["web_search"]}, "permit(principal, action, resource);", "deny"),
+        ({"hosted": ["web_search"]}, SEARCH, "allow"),
+        ({"hosted": ["web_search"], "urls": ["a.example"]}, SEARCH, "deny"),
+        ({"hosted": ["mcp"], "mcp_hosts": ["a.example"]}, SEARCH, "deny"),
+    ],
+)
+def test_entries_are_judged_again_by_what_the_provider_was_to_do(side: Any, cedar: str, effect: str) -> None:
+    directory = Directory({"ann": ((), {})}, {"p": {}})
+    request = {"bytes": 9, "stream": False, **({"provider_side": side} if side else {})}
+    case = read_case({**ENTRY, "request": request}, directory)
+    assert case is not None
+    assert Replay(parse_rules([("p", cedar)]), directory).judge(case) == effect
+
+
+def test_eval_says_the_same() -> None:
+    facts = {"tools.hosted": ["web_search"]}
+    context = orjson.dumps(write_facts(facts)).decode()
+    question = Question(("Agent", "ann"), ("Action", "llm.responses"), ("Model", "p/m"), context)
+    for cedar, effect in (("permit(principal, action, resource);", "deny"), (SEARCH, "allow")):
+        book = Rulebook(parse_rules([("p", cedar)]))
+        assert explain(book, ANN, question, find_needs(facts))["effect"] == effect
