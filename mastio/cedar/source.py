@@ -79,6 +79,8 @@ def read_cedar(source: str) -> list[Rule]:
         cedarpy.PolicySet.from_json_str(orjson.dumps(parsed).decode())
     except ValueError as error:
         raise _locate(source, error) from error
+    except TypeError as error:  # orjson: JSON nested too deeply
+        raise CedarError("The source is nested too deeply.") from error
     if parsed["templates"]:
         raise CedarError("The source has a template, which nothing links.")
     policies = [policy for _, policy in sorted(parsed["staticPolicies"].items(), key=lambda item: _number(item[0]))]
