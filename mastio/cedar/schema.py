@@ -134,8 +134,8 @@ def is_of_content(path: str) -> bool:
 
 
 HEADERS = "headers"
-"""The group of headers that go to a connection: strings by name in lower case, each optional. It is there for actions
-on connections alone. Which names it has in the schema depends on the policies."""
+"""The group of headers that go to a connection: strings by name in lower case, each optional. It is empty for actions
+on anything else. Which names it has in the schema depends on the policies."""
 
 
 def write_schema(own: Mapping[tuple[str, ...], Type] | None = None, headers: Iterable[str] = ()) -> str:
@@ -185,7 +185,7 @@ def _write_record(shape: Shape, depth: int | None = None) -> str:
     for name, below in shape.items():
         if isinstance(below, dict):
             text = _write_record(below, None if depth is None else depth + 1)
-            mark = "?" if _is_optional(below) else ""
+            mark = "?" if _is_optional(below) and name != HEADERS else ""
         else:
             text, mark = below[0], "?" if below[1] else ""
         members.append(f"{_quote(name)}{mark}: {text}")

@@ -56,5 +56,7 @@ def _change(hold: dict[str, object]) -> str:
     parameters = hold.get("parameters")
     said = parameters if isinstance(parameters, dict) else {}
     if hold.get("agent") is not None:
-        return f"{hold.get('action', '')} {said.get('target', '')}".strip()
+        query = f"?{said['query']}" if said.get("query") else ""
+        request = f"{said.get('method', '')} {said.get('path', '')}{query}" if said.get("headers") else ""
+        return f"{hold.get('action', '')} {said.get('target', '')} {request}".strip()
     return f"{said.get('method', '')} {said.get('path', hold.get('action', ''))}".strip()

@@ -111,8 +111,7 @@ def write_facts(given: Mapping[str, Any]) -> dict[str, Any]:
         for group in groups:
             place = place.setdefault(group, {})
         place[name] = encode(fact.type, given.get(path, NEUTRAL[fact.type]))
-    if HEADERS in given:
-        context[HEADERS] = given[HEADERS]
+    context[HEADERS] = given.get(HEADERS, {})
     return context
 
 

@@ -56,11 +56,21 @@ def judge_definitions(
         tools = owners.get(one.text)
         if tools is None:
             counted.append((None, one))
-        elif ruling.definitions != "off":  # the same text may stand in several
+        elif ruling.definitions != "off" and is_strong(one.judgement, ruling):  # the text may stand in several tools
             counted += [(tool, one) for tool in tools if not ruling.allows(tool.name, tool.sha256)]
     judgements = [one.judgement if tool is None else _relabel(one.judgement, ruling) for tool, one in counted]
     first = next((number for number, one in enumerate(judgements) if one.refused is not None), None)
     return judgements, counted, first is not None and counted[first][0] is not None
+
+
+def is_strong(judgement: Judgement, ruling: Ruling) -> bool:
+    """Whether something in it reaches what would be refused in other texts: definitions are full of weak signs."""
+    return any(reaches(one.label.partition(".")[0], one.confidence, ruling) for one in judgement.findings)
+
+
+def reaches(kind: str, confidence: int, ruling: Ruling) -> bool:
+    rule = ruling.rules.get(kind)  # the label of what could not be inspected has none
+    return rule is None or confidence >= max(rule.threshold, rule.block_threshold)
 
 
 def find_owners(texts: set[str], offered: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, list[Tool]]:
@@ -97,5 +107,9 @@ def _texts_of(definition: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _relabel(judgement: Judgement, ruling: Ruling) -> Judgement:
-    findings = tuple(Finding(LABEL + one.label, one.confidence, one.times) for one in judgement.findings)
+    findings = tuple(
+        Finding(LABEL + one.label, one.confidence, one.times)
+        for one in judgement.findings
+        if reaches(one.label.partition(".")[0], one.confidence, ruling)
+    )
     return Judgement(findings, judgement.refused if ruling.definitions == "block" else None)

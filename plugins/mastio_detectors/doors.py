@@ -13,6 +13,7 @@ from mastio.exchange import Action, Message, Principal, Recorded, Reply, Request
 from mastio.inspection import Carrier
 from mastio.store.base import Directory
 from mastio.strictjson import JsonError, parse_object
+from mastio_detectors.definitions import reaches
 from mastio_detectors.engine import Suspicion
 from mastio_detectors.inspecting import Inspector, cut
 from mastio_detectors.judging import Rule, refuses
@@ -99,6 +100,8 @@ def explain_all(found: list[Suspicion], carrier: str, ruling: Ruling) -> dict[st
 
 def _does(one: Suspicion, rule: Rule, defining: Ruling | None) -> str:
     if rule.action == "off" or one.confidence < rule.threshold or (defining and defining.definitions == "off"):
+        return "pass"
+    if defining is not None and not reaches(one.kind, one.confidence, defining):
         return "pass"
     may_refuse = defining is None or defining.definitions == "block"
     return "refuse" if may_refuse and refuses(one, rule) else "record"

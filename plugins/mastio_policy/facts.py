@@ -75,11 +75,10 @@ def _headers_reading(looks: Iterable[tuple[str, ...]]) -> Reading:
     paths = set(looks)
     named = None if () in paths else frozenset(name for (name,) in paths)
 
-    def read(subject: Subject) -> dict[str, str] | None:
-        pairs = subject.action.attributes.get(HEADERS)
-        return None if pairs is None else join_headers(pairs, named)
+    def read(subject: Subject) -> dict[str, str]:
+        return join_headers(subject.action.attributes.get(HEADERS, ()), named)
 
-    return Reading(HEADERS, read, lambda value: None if value is None else tuple(sorted(value.items())))
+    return Reading(HEADERS, read, lambda value: tuple(sorted(value.items())))
 
 
 def join_headers(pairs: Iterable[tuple[str, str]], named: Collection[str] | None) -> dict[str, str]:

@@ -191,7 +191,7 @@ def _may_be_absent(look: Look) -> bool:
     if look.variable == "principal":
         return bool(look.path) and look.path[0] not in AGENT
     if look.path[:1] == (HEADERS,):
-        return True
+        return len(look.path) > 1
     return any(fact.optional for path, fact in FACTS.items() if path == ".".join(look.path))
 
 

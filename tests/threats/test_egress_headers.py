@@ -15,7 +15,7 @@ ACTS = {
 }  # fmt: skip
 MOVE_ASIDE = """
 permit (principal, action == Action::"egress.http", resource == Connection::"judged")
-when { context has headers && context.headers has destination && context.headers.destination like "/aside/*" };
+when { context.headers has destination && context.headers.destination like "/aside/*" };
 """
 HELD = '@hold("15m") forbid(principal, action == Action::"egress.http", resource == Connection::"held");'
 EVERY_OTHER = """
