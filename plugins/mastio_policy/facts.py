@@ -113,13 +113,14 @@ def write_context(readings: Iterable[Reading], subject: Subject) -> dict[str, An
         value = read(subject)
         if value is None:
             continue
-        if FACTS[path].type.startswith("Set"):
-            value = share(value)
+        if path != HEADERS:
+            kind = FACTS[path].type
+            value = encode(kind, share(value) if kind.startswith("Set") else value)
         place = context
         *groups, name = path.split(".")
         for group in groups:
             place = place.setdefault(group, {})
-        place[name] = value if path == HEADERS else encode(FACTS[path].type, value)
+        place[name] = value
     return context
 
 
