@@ -110,9 +110,11 @@ class Found:
         return Acts(*map(frozenset, sets))
 
     def add_unknown_members(self, document: Mapping[str, Any], known: frozenset[str]) -> None:
-        """Members that the API does not define, and whose names say that the provider would act."""
+        """Members that the API does not define, and whose names say that the provider would act. A text or a number is
+        an option, and no order."""
         for name in document.keys() - known:
-            if document[name] not in (None, False) and _ACTING.search(name):
+            value = document[name]
+            if (value is True or isinstance(value, dict | list)) and _ACTING.search(name):
                 self.hosted.add(plain(name))
 
 

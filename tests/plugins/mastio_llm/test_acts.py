@@ -146,6 +146,7 @@ CLIENT: list[tuple[Any, dict[str, Any]]] = [
         {"role": "user", "content": [{"type": "input_audio", "input_audio": {"data": "//uQAAAA", "format": "mp3"}}]},
     ]}),
     ("openai", {"input": [METADATA, "x"]}),
+    ("openai", {"base_url": METADATA, "url": "file:///etc/passwd", "drop table agents": "x", "web": False, "agent": 1}),
     ("openai", {"input": [
         {"type": "function_call_output", "call_id": "c", "output": METADATA},
         {"type": "web_search_call", "id": "ws_1", "action": {"type": "open_page", "url": METADATA}},
