@@ -95,8 +95,10 @@ def read_case(entry: Mapping[str, Any], directory: Directory) -> Case | None:
         known |= OF_CALL
     if resource != "Model":
         known |= OF_TOOL | OF_PROVIDER
-    attributes |= read_acts(request.get("provider_side") or {})
-    known |= EXPLICIT
+    acts = request.get("provider_side") or {}
+    attributes |= read_acts(acts)
+    if "more" not in acts:
+        known |= EXPLICIT
     if entry["phase"] == "intent" or "findings" in request:
         known |= OF_CONTENT
     found = tuple(
@@ -128,7 +130,7 @@ def read_call(connection: str, request: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def read_acts(told: Mapping[str, Sequence[str]]) -> dict[str, frozenset[str]]:
+def read_acts(told: Mapping[str, Any]) -> dict[str, frozenset[str]]:
     """The facts of what the provider was to do, of which an entry has what there was."""
     facts = {path: frozenset(told.get(path.rpartition(".")[2], ())) for path in EXPLICIT}
     return {**facts, "needs": find_needs(facts)}

@@ -12,7 +12,10 @@ from mastio.errors import BadRequest
 from mastio_llm.links import INLINE, read_link
 
 MOST_NAMES = 256
-"""Different names of one kind in one call. A decision is made about each of them, and each is in the entry."""
+"""Different names of one kind in one call. A decision is made about each of them."""
+
+SHOWN = 32
+"""Names of one kind in an entry: a log is not to be filled by them."""
 
 UNKNOWN = "unknown"
 """Stands for a type or name that is none: not a string, or not a plain one."""
@@ -67,9 +70,13 @@ class Acts(NamedTuple):
         """Whether asking again may give another answer: what is kept or found elsewhere may be another by then."""
         return bool(self.hosted or self.stored)
 
-    def describe(self) -> dict[str, list[str]]:
-        """For the audit entry."""
-        return {name: sorted(values) for name, values in self._asdict().items() if values}
+    def describe(self) -> dict[str, list[str] | int]:
+        """For the audit entry: `SHOWN` of each, and how many more there are."""
+        said: dict[str, list[str] | int] = {
+            name: sorted(values)[:SHOWN] for name, values in self._asdict().items() if values
+        }
+        more = sum(max(len(values) - SHOWN, 0) for values in self)
+        return {**said, "more": more} if more else said
 
 
 NO_ACTS = Acts()
@@ -103,9 +110,11 @@ class Found:
         return Acts(*map(frozenset, sets))
 
     def add_unknown_members(self, document: Mapping[str, Any], known: frozenset[str]) -> None:
-        """Members that the API does not define, and whose names say that the provider would act."""
+        """Members that the API does not define, and whose names say that the provider would act. A text or a number is
+        an option, and no order."""
         for name in document.keys() - known:
-            if document[name] not in (None, False) and _ACTING.search(name):
+            value = document[name]
+            if (value is True or isinstance(value, dict | list)) and _ACTING.search(name):
                 self.hosted.add(plain(name))
 
 

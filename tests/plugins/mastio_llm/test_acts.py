@@ -8,7 +8,7 @@ import pytest
 
 from mastio.errors import BadRequest
 from mastio_llm.acts import find_acts
-from mastio_llm.acts.found import MOST_NAMES, NO_ACTS, Acts
+from mastio_llm.acts.found import MOST_NAMES, NO_ACTS, SHOWN, Acts
 
 PUBLIC = "https://images.example.com/a.png"
 METADATA = "http://169.254.169.254/latest"
@@ -146,6 +146,7 @@ CLIENT: list[tuple[Any, dict[str, Any]]] = [
         {"role": "user", "content": [{"type": "input_audio", "input_audio": {"data": "//uQAAAA", "format": "mp3"}}]},
     ]}),
     ("openai", {"input": [METADATA, "x"]}),
+    ("openai", {"base_url": METADATA, "url": "file:///etc/passwd", "drop table agents": "x", "web": False, "agent": 1}),
     ("openai", {"input": [
         {"type": "function_call_output", "call_id": "c", "output": METADATA},
         {"type": "web_search_call", "id": "ws_1", "action": {"type": "open_page", "url": METADATA}},
@@ -212,5 +213,7 @@ def test_names_are_plain_and_bounded() -> None:
     found = find_acts("openai", {"tools": [{"type": "my card is 4111 1111 1111 1111"}, {"type": ["x"]}]})
     assert found.hosted == {"unknown"}
     parts = [{"type": "file", "file": {"file_id": f"file-{n}"}} for n in range(MOST_NAMES + 1)]
+    said = find_acts("openai", user(*parts[:-1])).describe()
+    assert len(said["files"]) == SHOWN and said["more"] == MOST_NAMES - SHOWN  # type: ignore[arg-type]
     with pytest.raises(BadRequest, match="more than 256"):
         find_acts("openai", user(*parts))
