@@ -1,7 +1,7 @@
 """What policies may look at of a call: worked out when one does, once for all the ways that may carry it out.
 
 The names are those of `mastio.cedar.schema.FACTS`, and `tools.calls`: the names and arguments of calls that are seen;
-and `memo`: a dict for what others work out of a call, kept as long as the call.
+and, for `get` alone, `memo`: a dict for what others work out of a call, kept as long as the call.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from mastio.destination import find_destination
 from mastio.store.base import ProviderRow
 from mastio_llm.dialects.operation import Asked, Operation
 from mastio_llm.telling import TELL, Told
+
+MEMO = "memo"
 
 
 class CallFacts:
@@ -58,6 +60,8 @@ class Facts(Mapping[str, Any]):
 
     def get(self, path: str, default: Any = None) -> Any:
         call = self._call
+        if path == MEMO:
+            return default if call is None else call.memo
         if call is not None and (read := OF_CALL.get(path)) is not None:
             return read(call)
         found = OF_PROVIDER.get(path)
@@ -85,5 +89,4 @@ OF_CALL: Mapping[str, Callable[[CallFacts], Any]] = {
     "request.max_tokens": lambda call: call.asked.limit,
     "tools.names": lambda call: call.told.tools,
     "tools.calls": lambda call: call.told.calls,
-    "memo": lambda call: call.memo,
 }
