@@ -40,7 +40,7 @@ class Shares:
     agents: int = 2048
     admins: int = 64
     strangers: int = 256
-    agent_share: float = 0.25
+    agent_share: float = 0.5
     body_bytes: int = 48 * 1024 * 1024
 
 

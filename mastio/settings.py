@@ -48,7 +48,7 @@ class Server(Section):
     workers: int = Field(default=1, ge=1, le=64)
     listen: str = Field(default="unix", pattern=r"^(unix|[^:]+:[0-9]+)$")
     max_in_flight: int = Field(default=2048, ge=1)
-    agent_share: float = Field(default=0.25, gt=0, le=1)
+    agent_share: float = Field(default=0.5, gt=0, le=1)
     admin_in_flight: int = Field(default=64, ge=2)
     open_in_flight: int = Field(default=256, ge=2)
     caller_body_megabytes: int = Field(default=48, ge=1)

@@ -22,7 +22,7 @@ from urllib.parse import parse_qsl
 
 import orjson
 
-from mastio.errors import AuditError, BadRequest
+from mastio.errors import AuditError, BadRequest, MastioError
 from mastio.exchange import JSON, Action, Message, Principal, Recorded, Reply, RequestHead, Role, Route, Window
 from mastio.transparency import merkle, notes
 from mastio.transparency.notes import Checkpoint
@@ -249,13 +249,22 @@ class Doors:
                     self._open = True
                 return await question()
         except ChainError as error:
-            raise AuditError("The log is not what was written.", code="audit_damaged", headers=()) from error
+            raise await self._explain(error) from error
         except (StoreError, TimeoutError) as error:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(WITHIN), self._lock:
                     self._open = False
                     await self._reader.close()
             raise AuditError("The log cannot be read at present.") from error
+
+    async def _explain(self, error: ChainError) -> MastioError:
+        """What is missing may have been archived since the question was begun; else the log is damaged."""
+        with contextlib.suppress(StoreError, TimeoutError):
+            async with asyncio.timeout(WITHIN), self._lock:
+                extent = await self._reader.extent()
+            if error.index is not None and error.index < extent.start:
+                return _archived(extent.start)
+        return AuditError("The log is not what was written.", code="audit_damaged", headers=())
 
 
 # --- requests ---------------------------------------------------------------------------------------------------------

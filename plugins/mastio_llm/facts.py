@@ -1,8 +1,8 @@
 """What policies may look at of a call: worked out when one does, once for all the ways that may carry it out.
 
 The names are those of `mastio.cedar.schema.FACTS`, and three more. `tools.calls`: the names and arguments of calls that
-are seen. `needs`: the facts that a policy has to look at to permit the call (`mastio.cedar.schema.EXPLICIT`). `memo`: a
-dict for what others work out of a call, kept as long as the call.
+are seen. `needs`: the facts that a policy has to look at to permit the call (`mastio.cedar.schema.EXPLICIT`). For `get`
+alone, `memo`: a dict for what others work out of a call, kept as long as the call.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from mastio.store.base import ProviderRow
 from mastio_llm.acts.found import NO_ACTS, Acts
 from mastio_llm.dialects.operation import Asked, Operation
 from mastio_llm.telling import TELL, Told, find_definitions
+
+MEMO = "memo"
 
 
 class CallFacts:
@@ -68,6 +70,8 @@ class Facts(Mapping[str, Any]):
 
     def get(self, path: str, default: Any = None) -> Any:
         call = self._call
+        if path == MEMO:
+            return default if call is None else call.memo
         if call is not None and (read := OF_CALL.get(path)) is not None:
             return read(call)
         if call is not None and path == "tools.definitions":
@@ -103,5 +107,4 @@ OF_CALL: Mapping[str, Callable[[CallFacts], Any]] = {
     "files": lambda call: call.acts.files,
     "stored": lambda call: call.acts.stored,
     "needs": lambda call: call.acts.needs,
-    "memo": lambda call: call.memo,
 }

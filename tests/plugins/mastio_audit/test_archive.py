@@ -455,6 +455,21 @@ class TestRest:
             doors("audit.proof", Wanted(start=3), True)
         assert refused.value.code == "archived", "an agent has to show that it is its own entry"
 
+    def test_what_is_archived_while_it_is_read_is_no_damage(
+        self, doors: Callable[..., Any], stored: Archived, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The export was begun before."""
+        find = Doors._find_ends
+
+        async def find_earlier(self: Doors) -> Any:
+            return (await find(self))[0], 0
+
+        monkeypatch.setattr(Doors, "_find_ends", find_earlier)
+        reply = doors("audit.export", Wanted())
+        with pytest.raises(MastioError) as refused:
+            doors.loop.run_until_complete(anext(aiter(reply.body)))  # type: ignore[attr-defined]
+        assert refused.value.code == "archived"
+
     def test_the_export_begins_with_what_is_here(self, doors: Callable[..., Any], stored: Archived) -> None:
         reply = doors("audit.export", Wanted())
 

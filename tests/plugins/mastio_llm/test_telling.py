@@ -106,7 +106,7 @@ def test_the_names_are_those_of_the_schema() -> None:
     operation = OPERATIONS["/v1/chat/completions"]
     provider = ProviderRow("p", "openai", "http://127.0.0.1:9/v1")
     facts = Facts(provider, CallFacts(operation, Asked("m", limit=7), CHAT, 99))
-    assert set(facts) - {"tools.calls", "needs", "memo"} <= FACTS.keys()
+    assert set(facts) - {"tools.calls", "needs"} <= FACTS.keys()
     assert (facts["request.bytes"], facts["request.max_tokens"], facts["tools.names"]) == (99, 7, SAID.tools)
     assert (facts["destination.host"], facts["destination.local"]) == ("127.0.0.1", True)
     assert Facts(provider).get("request.bytes") is None and facts.get("nothing") is None
