@@ -18,6 +18,7 @@ import pytest
 
 from support.appliance import open_appliance
 from support.postgresql import create_database
+from support.tier import IS_LONG
 
 STRESS = Path(__file__).parent.parent.parent / "scripts" / "stress"
 RUN = STRESS / "run"
@@ -25,12 +26,12 @@ LAX = ("--max-added-mean", "1e9", "--max-added-p99", "1e9", "--max-added-after-f
 PLACES = os.pathsep.join([os.environ.get("PATH", ""), str(Path.home() / "go" / "bin")])
 
 
-def stress(scenario: str, tmp_path: Path, *more: str) -> dict[str, object]:
+def stress(scenario: str, tmp_path: Path, *more: str, within: float = 120) -> dict[str, object]:
     if shutil.which("k6", path=PLACES) is None:
         pytest.skip("k6 is not installed")
     out = tmp_path / "result.json"
     command = [sys.executable, str(RUN), scenario, "--rounds", "1", "--duration", "3s", "--out", str(out), *more]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=within)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     result: dict[str, object] = json.loads(out.read_text())
     return result
@@ -353,3 +354,18 @@ def test_keys_are_rotated_under_load(tmp_path: Path) -> None:
             states = [key["state"] for key in admin.get("/v1/admin/keys/token").json()["items"]]
         assert states == ["retiring", "retiring", "active"]
         assert appliance.verify() == 0
+
+
+SOAK_SECONDS = 3600
+
+
+@pytest.mark.alone
+@pytest.mark.timeout(SOAK_SECONDS + 600)
+@pytest.mark.skipif(not IS_LONG, reason="an hour of soak is part of `scripts/test long`")
+def test_an_hour_of_steady_work_leaves_the_memory_as_it_was(tmp_path: Path) -> None:
+    with open_appliance(stub=("--latency", "20ms", "--chunks", "3")) as (appliance, stub):
+        assert stub is not None
+        where = ("--data", str(appliance.data), "--identity", str(appliance.enroll("load").folder))
+        more = (*where, "--stub-url", f"http://127.0.0.1:{stub.port}", "--duration", f"{SOAK_SECONDS}s")
+        result = stress("soak", tmp_path, *more, within=SOAK_SECONDS + 300)
+        assert result["memory"], "the processes were watched"
