@@ -168,10 +168,12 @@ class Engine:
             inner: list[Span] = []
             self._confirm_labels(view.text, events, inner, only)
             for hit in inner:
-                if labels.is_likely(hit.score, view.text[hit.start : hit.end], by_words):
-                    start, end = view.span(hit.start, hit.end)
-                    if start < end:  # not in the label
-                        hits.append(hit._replace(start=start, end=end))
+                value = view.text[hit.start : hit.end]
+                if "\n" in value or not labels.is_likely(hit.score, value, by_words):  # only one line has one place
+                    continue
+                start, end = view.span(hit.start, hit.end)
+                if start < end:  # not in the label
+                    hits.append(hit._replace(start=start, end=end))
 
     def _own_hits(self, subject: str, hits: list[Span], only: Collection[str] | None) -> None:
         own = self._own
