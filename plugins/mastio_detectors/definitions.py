@@ -11,7 +11,8 @@ member `tools` in the result of a tool, is a text like all others.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
 import orjson
@@ -42,25 +43,51 @@ class Flagged(NamedTuple):
     judgement: Judgement
 
 
-Counted = list[tuple[Tool | None, Flagged]]
-"""What counts, and of which tool it is; None: of none that is offered."""
+class Judged(NamedTuple):
+    """What is said of the definitions of a call."""
+
+    judgements: list[Judgement]
+    """Of each text once, with how often it stands there."""
+
+    suspected: list[tuple[Tool, Flagged]]
+    """The tools that are not allowed, each with a text of its definition."""
+
+    is_tool: bool
+    """Whether what refuses is a tool's definition."""
 
 
 def judge_definitions(
     flagged: Sequence[Flagged], offered: Iterable[tuple[str, Mapping[str, Any]]], ruling: Ruling
-) -> tuple[list[Judgement], Counted, bool]:
-    """The judgements that count, of what, and whether what refuses is a tool's definition."""
-    owners = find_owners({one.text for one in flagged}, offered)
-    counted: Counted = []
-    for one in flagged:
+) -> Judged:
+    """The judgements that count. The cost is linear: each text is judged once, however many tools have it."""
+    counts = Counter(one.text for one in flagged)
+    owners = find_owners(counts.keys(), offered)
+    judgements: list[Judgement] = []
+    suspected: list[tuple[Tool, Flagged]] = []
+    refusing: list[bool] = []
+    for one in {one.text: one for one in flagged}.values():
         tools = owners.get(one.text)
         if tools is None:
-            counted.append((None, one))
+            judgement = one.judgement
         elif ruling.definitions != "off" and is_strong(one.judgement, ruling):  # the text may stand in several tools
-            counted += [(tool, one) for tool in tools if not ruling.allows(tool.name, tool.sha256)]
-    judgements = [one.judgement if tool is None else _relabel(one.judgement, ruling) for tool, one in counted]
-    first = next((number for number, one in enumerate(judgements) if one.refused is not None), None)
-    return judgements, counted, first is not None and counted[first][0] is not None
+            strangers = [tool for tool in tools if not ruling.allows(tool.name, tool.sha256)]
+            if not strangers:
+                continue
+            suspected += [(tool, one) for tool in strangers]
+            judgement = _relabel(one.judgement, ruling)
+        else:
+            continue
+        judgements.append(_count(judgement, counts[one.text]))
+        if judgement.refused is not None:
+            refusing.append(tools is not None)
+    return Judged(judgements, suspected, bool(refusing) and refusing[0])
+
+
+def _count(judgement: Judgement, times: int) -> Judgement:
+    if times == 1:
+        return judgement
+    findings = tuple(Finding(one.label, one.confidence, one.times * times) for one in judgement.findings)
+    return Judgement(findings, judgement.refused)
 
 
 def is_strong(judgement: Judgement, ruling: Ruling) -> bool:
@@ -73,15 +100,14 @@ def reaches(kind: str, confidence: int, ruling: Ruling) -> bool:
     return rule is None or confidence >= max(rule.threshold, rule.block_threshold)
 
 
-def find_owners(texts: set[str], offered: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, list[Tool]]:
+def find_owners(texts: Set[str], offered: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, list[Tool]]:
     found: dict[str, list[Tool]] = {}
     for name, definition in offered:
         strings = list(_texts_of(definition))
-        mine = texts.intersection(strings)
-        left = texts - mine
-        if left and len(left) <= MOST_SOUGHT and sum(map(len, strings)) <= MOST_SEARCHED:
+        mine = {text for text in strings if text in texts}
+        if 0 < len(texts) - len(mine) <= MOST_SOUGHT and sum(map(len, strings)) <= MOST_SEARCHED:
             whole = "\0".join(strings)
-            mine |= {text for text in left if text in whole}
+            mine |= {text for text in texts - mine if text in whole}
         if mine:
             tool = Tool(name, digest(definition))
             for text in mine:

@@ -21,7 +21,7 @@ from mastio import aside
 from mastio.errors import Blocked, InspectionError
 from mastio.exchange import Action, Principal
 from mastio.inspection import UNINSPECTED, Block, Carrier, Finding, Pass, Passage, Verdict, merge
-from mastio_detectors.definitions import Counted, Flagged, Tool, judge_definitions
+from mastio_detectors.definitions import Flagged, Judged, Tool, judge_definitions
 from mastio_detectors.engine import Suspicion
 from mastio_detectors.judging import NOTHING, Judgement, Rule, add, explain, explain_definition, judge
 from mastio_detectors.rulings import Ruling, Rulings
@@ -50,6 +50,9 @@ REMEMBER = 4096
 
 SHORT = 128 * 1024
 """Characters of a message whose tools are looked through in the event loop."""
+
+MOST_AT_ONCE = 20
+"""Tools that are told of in one call."""
 
 MOST_TOLD = 1000
 """Suspected tools of which a worker tells."""
@@ -105,7 +108,7 @@ class Inspector:
         self._remember = remember
         self._key = secrets.token_bytes(32)
         self._known: dict[bytes, tuple[Suspicion, ...]] = {}
-        self._told: set[tuple[str, Tool]] = set()
+        self._told: dict[tuple[str, Tool], None] = {}
 
     async def inspect(self, principal: Principal, action: Action, passages: Sequence[Passage]) -> Verdict:
         """The hook. What is sent to be moderated may be anything: it is recorded, and not refused."""
@@ -115,27 +118,35 @@ class Inspector:
             is_short = sum(len(passage.text) for passage in passages) < SHORT
             offered = action.attributes.get("tools.definitions", ())
             judged = await aside.run(is_short, judge_definitions, flagged, offered, ruling)
-            verdict = self._add_definitions(verdict, principal, *judged)
+            verdict = self._add_definitions(verdict, principal, judged)
         if isinstance(verdict, Block) and action.kind != MODERATION:
             return verdict
         return Pass(verdict.findings, Watching(self, principal.name, ruling))
 
-    def _add_definitions(
-        self, verdict: Pass | Block, principal: Principal, judged: list[Judgement], counted: Counted, is_tool: bool
-    ) -> Pass | Block:
-        """With what is said of definitions of tools. `is_tool`: whether one of them is what is refused."""
-        for tool, one in counted:
-            known = None if tool is None else (scope_of_group(principal), tool)
-            if tool is not None and known is not None and known not in self._told and len(self._told) < MOST_TOLD:
-                self._told.add(known)
-                self._tell(principal, tool, one.judgement)
-        found = add(judged)
+    def _add_definitions(self, verdict: Pass | Block, principal: Principal, judged: Judged) -> Pass | Block:
+        """With what is said of definitions of tools."""
+        self._tell_of(principal, judged.suspected)
+        found = add(judged.judgements)
         findings = merge((*verdict.findings, *found.findings))
         if isinstance(verdict, Block):
             return Block(verdict.message, findings)
         if found.refused is None:
             return Pass(findings)
-        return Block((explain_definition if is_tool else explain)(found.refused), findings)
+        return Block((explain_definition if judged.is_tool else explain)(found.refused), findings)
+
+    def _tell_of(self, principal: Principal, suspected: Iterable[tuple[Tool, Flagged]]) -> None:
+        """Tell of each tool once in a group, and of few in one call: the others are told of with the next ones."""
+        group, told = scope_of_group(principal), 0
+        for tool, one in suspected:
+            if (group, tool) in self._told:
+                continue
+            if told == MOST_AT_ONCE:
+                return
+            told += 1
+            if len(self._told) >= MOST_TOLD:
+                del self._told[next(iter(self._told))]
+            self._told[group, tool] = None
+            self._tell(principal, tool, one.judgement)
 
     async def look(
         self,

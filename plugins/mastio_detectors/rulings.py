@@ -6,7 +6,7 @@ action counts, and of that the lowest thresholds.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from mastio.exchange import Action, Principal
@@ -65,8 +65,16 @@ class Rulings:
         if found is None:
             if len(self._remembered) >= REMEMBER:
                 self._remembered.clear()
-            found = self._remembered[key] = self._join([p for p in self._policies if is_for(p, principal, action)])
+            found = self._remembered[key] = self._look(principal, action)
         return found
+
+    def _look(self, principal: Principal, action: Action) -> Ruling:
+        """The strictest of what holds for each target: a policy for one of them does not relax it for the others."""
+        targets = (action, *action.alternatives)
+        concerned = ([p for p in self._policies if is_for(p, principal, action, one)] for one in targets)
+        distinct = {tuple(policy.name for policy in policies): policies for policies in concerned}
+        rulings = [self._join(policies) for policies in distinct.values()]
+        return rulings[0] if len(rulings) == 1 else join_strictest(rulings)
 
     def _join(self, policies: list[DetectorRow]) -> Ruling:
         if not policies:
@@ -91,8 +99,26 @@ class Rulings:
         return Ruling(rules, definitions, tools, tuple(policy.name for policy in policies))
 
 
-def is_for(policy: DetectorRow, principal: Principal, action: Action) -> bool:
-    """An agent is named by its own name or by a group's, as `group:<name>`."""
+def join_strictest(rulings: Sequence[Ruling]) -> Ruling:
+    """What is as strict as each of several rulings."""
+    rules: dict[str, Rule] = {}
+    for kind in rulings[0].rules:
+        every = [ruling.rules[kind] for ruling in rulings]
+        action = next(known for known in reversed(STRICTNESS) if any(rule.action == known for rule in every))
+        strict = [rule for rule in every if rule.action == action]
+        rules[kind] = Bounds(
+            action, min(rule.threshold for rule in strict), min(rule.block_threshold for rule in strict)
+        )
+    definitions = max((ruling.definitions for ruling in rulings), key=DEFINITIONS.index)
+    tools = frozenset.intersection(*(frozenset(ruling.tools) for ruling in rulings))
+    return Ruling(
+        rules, definitions, tools, tuple(dict.fromkeys(name for ruling in rulings for name in ruling.policies))
+    )
+
+
+def is_for(policy: DetectorRow, principal: Principal, action: Action, target: Action) -> bool:
+    """Whether a policy is for this target of the action. An agent is named by its own name or by a group's, as
+    `group:<name>`."""
     names = [principal.name, *(f"group:{group}" for group in principal.groups)]
     if policy.agents and not any(covers_name(policy.agents, name) for name in names):
         return False
@@ -102,4 +128,4 @@ def is_for(policy: DetectorRow, principal: Principal, action: Action) -> bool:
         return True
     if action.target_type != "Model":
         return False
-    return any(covers_model(glob, one) for glob in policy.models for one in (action, *action.alternatives))
+    return any(covers_model(glob, target) for glob in policy.models)

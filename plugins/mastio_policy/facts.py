@@ -10,7 +10,10 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import lru_cache
+from hashlib import blake2b
 from typing import Any, NamedTuple
+
+import orjson
 
 from mastio.cedar.schema import DATA_CLASSES, DETECTORS, FACTS, HEADERS
 from mastio.exchange import Action, Principal
@@ -23,6 +26,9 @@ from mastio_policy.rules import Policy
 DAY = 86_400
 LONG = ("tools.risks", "tools.called_risks")
 """Facts whose time grows with the names and arguments of a call: found beside the event loop for a long one."""
+
+REMEMBERED = 256
+"""Characters of headers that a decision is remembered by as they are."""
 
 NONE: frozenset[str] = frozenset()
 
@@ -78,7 +84,15 @@ def _headers_reading(looks: Iterable[tuple[str, ...]]) -> Reading:
     def read(subject: Subject) -> dict[str, str]:
         return join_headers(subject.action.attributes.get(HEADERS, ()), named)
 
-    return Reading(HEADERS, read, lambda value: tuple(sorted(value.items())))
+    return Reading(HEADERS, read, _headers_share)
+
+
+def _headers_share(value: Mapping[str, str]) -> object:
+    """What a decision is remembered by: the headers, or a digest of long ones, which would fill the memory."""
+    pairs = tuple(sorted(value.items()))
+    if sum(len(name) + len(text) for name, text in pairs) <= REMEMBERED:
+        return pairs
+    return blake2b(orjson.dumps(pairs), digest_size=32).digest()
 
 
 def join_headers(pairs: Iterable[tuple[str, str]], named: Collection[str] | None) -> dict[str, str]:

@@ -6,7 +6,7 @@ way the strictest counts: block, redact, flag, off. Of what no policy speaks of 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -97,22 +97,41 @@ class Rulings:
         return found
 
     def _look(self, principal: Principal, action: Action) -> Ruling:
-        concerned = [policy for policy in self._policies if is_for(policy, principal, action)]
-        enforced = [policy for policy in concerned if policy.mode == "enforce"]
-        observed = [policy for policy in concerned if policy.mode == "observe"]
-        request, response = (self._bound(join(enforced, side, self._unspoken, self._defaults)) for side in DIRECTIONS)
-        would = join([*enforced, *observed], "request", self._unspoken, self._defaults) if observed else None
-        if would is not None:  # both look at what is found in one pass
-            request = replace(request, only=None)
-        return Ruling(request, response, would)
+        """The strictest of what holds for each target: a policy for one of them does not relax it for the others."""
+        targets = (action, *action.alternatives)
+        concerned = ([p for p in self._policies if is_for(p, principal, action, one)] for one in targets)
+        distinct = list({tuple(policy.name for policy in policies): policies for policies in concerned}.values())
+        enforced = [[policy for policy in policies if policy.mode == "enforce"] for policies in distinct]
+        request, response = (self._bound(self._join(enforced, side)) for side in DIRECTIONS)
+        if not any(policy.mode == "observe" for policies in distinct for policy in policies):
+            return Ruling(request, response)
+        # Both sides of the request look at what is found in one pass.
+        return Ruling(replace(request, only=None), response, self._join(distinct, "request"))
+
+    def _join(self, groups: Sequence[Iterable[RedactionRow]], direction: Literal["request", "response"]) -> Side:
+        sides = [join(policies, direction, self._unspoken, self._defaults) for policies in groups]
+        return sides[0] if len(sides) == 1 else join_strictest(sides)
 
     def _bound(self, side: Side) -> Side:
         only = frozenset(kind for kind in self._kinds if side.rule(kind).action != "off")
         return side if only == self._kinds else replace(side, only=only)
 
 
-def is_for(policy: RedactionRow, principal: Principal, action: Action) -> bool:
-    """An agent is named by its own name or by a group's, as `group:<name>`."""
+def join_strictest(sides: Sequence[Side]) -> Side:
+    """What is as strict as each of several sides."""
+    kinds = {kind for side in sides for kind in side.named}
+    named = {kind: _strictest(side.rule(kind) for side in sides) for kind in kinds}
+    never = frozenset.intersection(*(side.never for side in sides))
+    return Side(named, _strictest(side.others for side in sides), never)
+
+
+def _strictest(rules: Iterable[Rule]) -> Rule:
+    return max(rules, key=lambda rule: STRICTNESS.index(rule.action))
+
+
+def is_for(policy: RedactionRow, principal: Principal, action: Action, target: Action) -> bool:
+    """Whether a policy is for this target of the action. An agent is named by its own name or by a group's, as
+    `group:<name>`."""
     if policy.agents and not any(covers_name(policy.agents, name) for name in names_of(principal)):
         return False
     if not covers_name(policy.kinds, action.kind):
@@ -121,7 +140,7 @@ def is_for(policy: RedactionRow, principal: Principal, action: Action) -> bool:
         return True
     if action.target_type != "Model":
         return False
-    return any(covers_model(glob, one) for glob in policy.models for one in (action, *action.alternatives))
+    return any(covers_model(glob, target) for glob in policy.models)
 
 
 def names_of(principal: Principal) -> list[str]:

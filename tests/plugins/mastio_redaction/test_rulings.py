@@ -40,17 +40,28 @@ def policy(name: str = "p", types: Any = None, **more: Any) -> RedactionRow:
     ],
 )
 def test_whom_a_policy_is_for(match: dict[str, Any], is_met: bool) -> None:
-    assert is_for(policy(**match), ALICE, CHAT) is is_met
+    assert is_for(policy(**match), ALICE, CHAT, CHAT) is is_met
 
 
 def test_a_policy_for_models_is_for_nothing_else() -> None:
-    assert not is_for(policy(models=("*",)), ALICE, EGRESS)
-    assert is_for(policy(), ALICE, EGRESS)
+    assert not is_for(policy(models=("*",)), ALICE, EGRESS, EGRESS)
+    assert is_for(policy(), ALICE, EGRESS, EGRESS)
 
 
 def test_whoever_may_answer_counts() -> None:
     other = Action("llm.chat", "Model", "backup/claude", alternatives=(CHAT,))
-    assert is_for(policy(models=("openai/*",)), ALICE, other)
+    strict = policy(types={"CARD": "block"}, models=("openai/*",))
+    assert Rulings([strict]).find(ALICE, other).request.rule("CARD").action == "block"
+
+
+def test_a_lax_policy_for_one_model_is_for_no_other() -> None:
+    other = Action("llm.chat", "Model", "backup/claude", alternatives=(CHAT,))
+    lax = policy(types={"*": "off"}, models=("backup/*",))
+    rulings = Rulings([lax], defaults={"CARD": Rule("redact", restore=True)})
+    ruling = rulings.find(ALICE, other)
+    assert (ruling.request.rule("CARD").action, ruling.request.rule("MAIL").action) == ("redact", "flag")
+    alone = rulings.find(ALICE, Action("llm.chat", "Model", "backup/claude"))
+    assert alone.request.is_off
 
 
 @pytest.mark.parametrize(
