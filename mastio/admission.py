@@ -20,6 +20,10 @@ from dataclasses import dataclass
 
 from mastio.errors import Denied, MastioError, Unavailable
 from mastio.exchange import Principal, Route
+from mastio.refusals import network_of
+
+WAIT_SECONDS = 20.0
+"""How long a body waits for room before its caller is told to come back."""
 
 MOST_WAITING = 64
 """Bodies of one caller that may wait for room; the server keeps the beginning of each."""
@@ -78,13 +82,16 @@ class Room:
         place = (size, turn)
         queue.append(place)
         try:
-            await turn
-        except asyncio.CancelledError:
+            async with asyncio.timeout(WAIT_SECONDS):
+                await turn
+        except (asyncio.CancelledError, TimeoutError) as error:
             if turn.done() and not turn.cancelled():
                 self.give(caller, size)  # it had just been given
             elif place in queue:
                 queue.remove(place)
                 self._serve(caller)
+            if isinstance(error, TimeoutError):
+                raise _no_room() from error
             raise
 
     def give(self, caller: str, size: int) -> None:
@@ -168,7 +175,7 @@ class Admission:
 
         Probes and public documents need none: they have no body and do no work that lasts. Raises `Unavailable`.
         """
-        return None if route.recorded == "none" else self._admit(self._strangers, address)
+        return None if route.recorded == "none" else self._admit(self._strangers, network_of(address))
 
     def admit(self, principal: Principal) -> Ticket:
         """Take a slot for a known caller. Raises `Denied` (429), `Unavailable`."""

@@ -113,11 +113,16 @@ def render(settings: Settings, routes: Sequence[Route], data: Path, secret: byte
     edge = data / "edge"
     (edge / "snippets").mkdir(parents=True, exist_ok=True)
     values = _values(settings, data, secret, nginx_version)
-    for name in ("nginx.conf", "mastio.conf", "snippets/identity.conf", "snippets/proxy.conf", "snippets/open.conf"):
+    for name in ("nginx.conf", "mastio.conf", *(f"snippets/{name}.conf" for name in SNIPPETS)):
         text = _EdgeTemplate((TEMPLATES / name).read_text("utf-8")).substitute(values)
         _write(edge / name, text, 0o600 if name == "snippets/identity.conf" else 0o644)
     _write(edge / "locations.conf", render_locations(routes), 0o644)
     _write(edge / "errors.conf", _render_errors(), 0o644)
+
+
+SNIPPETS = ("identity", "proxy", "open", "public")
+MOST_COUNTED = 65_535
+"""What nginx can count of connections."""
 
 
 def _values(settings: Settings, data: Path, secret: bytes, nginx_version: str) -> dict[str, str]:
@@ -130,7 +135,8 @@ def _values(settings: Settings, data: Path, secret: bytes, nginx_version: str) -
         "run": str(data / "run"),
         "logs": str(data / "logs"),
         "worker_connections": str(connections),
-        "strangers": str(connections // 2),
+        "strangers": str(min(connections // 2, MOST_COUNTED)),
+        "open_per_address": str(min(edge.open_per_address, connections // 4)),
         "servers": "\n".join(f"    server {address} max_fails=0;" for address in app_addresses(settings, data)),
         "secret": secret.decode("ascii"),
         "authority": re.escape(urlsplit(settings.server.public_url).netloc),
@@ -164,7 +170,9 @@ def _render_location(path: str, rows: list[Route]) -> str:
     if any(route.streams for route in rows):
         lines.append("    proxy_buffering off;")
     most = max(route.limit for route in rows)
-    if any(is_open(route) for route in rows):
+    if all(route.recorded == "none" for route in rows):  # probes and public documents: they have no body
+        lines.append("    include snippets/public.conf;")
+    elif any(is_open(route) for route in rows):
         lines.append("    include snippets/open.conf;")
         lines.append(f"    client_max_body_size {max(most, 1)};")  # 0 would be any
     elif most > LARGE:

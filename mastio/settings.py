@@ -94,8 +94,8 @@ class Edge(Section):
     requests_per_second: int = Field(default=50_000, ge=1)
     enrollments_per_second: int = Field(default=1000, ge=1)
     connections: int = Field(default=16_384, ge=512)
-    connections_per_address: int = Field(default=4096, ge=1)
-    open_per_address: int = Field(default=3072, ge=1)
+    connections_per_address: int = Field(default=4096, ge=1, le=65_535)
+    open_per_address: int = Field(default=3072, ge=1, le=65_535)
     open_timeout: int = Field(default=5, ge=1)
     nginx: str = Field(default="", pattern=r"^(|[0-9]+\.[0-9]+(\.[0-9]+)?)$")
 
