@@ -85,6 +85,8 @@ def test_every_identity_header_is_set_or_cleared() -> None:
 def test_bodies_are_whole_where_nobody_is_known() -> None:
     blocks = re.findall(r"^location .*?^\}", render_locations(PLAN.routes), re.MULTILINE | re.DOTALL)
     whole = [block for block in blocks if "snippets/open.conf" in block]
-    assert locations("\n".join(whole)) == {route.path for route in PLAN.routes if is_open(route)}
+    public = {route.path for route in PLAN.routes if route.recorded == "none"}
+    assert locations("\n".join(whole)) == {route.path for route in PLAN.routes if is_open(route)} - public
+    assert locations("\n".join(b for b in blocks if "snippets/public.conf" in b)) == public
     sizes = [int(size) for block in whole for size in re.findall(r"client_max_body_size ([0-9]+);", block)]
     assert len(sizes) == len(whole) and all(1 <= size <= 64 * 1024 for size in sizes), "none is kept on disk"

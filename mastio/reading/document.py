@@ -183,7 +183,10 @@ class Document:
         self._children: list[tuple[int, Document]] = []
         self._floats: list[int] = []
         self.leaves: list[Leaf] = []
-        self._walk(value, carrier, "", "", is_api=depth == 0 and bool(names))
+        try:
+            self._walk(value, carrier, "", "", is_api=depth == 0 and bool(names))
+        except RecursionError as error:  # documents in documents, each as deep as one may be
+            raise Blocked("There are documents in it that are nested too deeply to be looked into.") from error
         if self._floats:
             self._write_floats()
 

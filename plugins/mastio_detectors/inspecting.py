@@ -7,10 +7,9 @@ refused ends there.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import secrets
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from time import perf_counter
 from typing import Literal, Protocol
@@ -148,6 +147,39 @@ class Inspector:
             self._told[group, tool] = None
             self._tell(principal, tool, one.judgement)
 
+    def _advance(self, work: Iterator[None]) -> tuple[bool, float]:
+        """Do one piece of the work. Returns whether there is more, and the seconds that it took."""
+        began = self._clock()
+        more = any(True for _ in work)
+        return more, self._clock() - began
+
+    def _judge_pieces(
+        self,
+        passages: Sequence[Passage],
+        scope: str,
+        group: str,
+        rules: Mapping[str, Rule],
+        flagged: list[Flagged] | None,
+        judgements: list[Judgement],
+    ) -> Iterator[None]:
+        """Adds to the last two; a piece of about `PIECE` characters for each step."""
+        done = 0
+        for passage in passages:
+            if len(passage.text) < LEAST:
+                continue
+            defines = flagged is not None and passage.carrier == "definition"
+            for piece in cut(passage.text):
+                suspicions = self.suspect_once(piece, passage.carrier, group if defines else scope)
+                judgement = judge(suspicions, rules) if suspicions else NOTHING
+                if judgement.findings and defines and flagged is not None:
+                    flagged.append(Flagged(passage.text, judgement))
+                elif judgement.findings:
+                    judgements.append(judgement)
+                done += len(piece) + EACH
+                if done >= PIECE:
+                    done = 0
+                    yield
+
     async def look(
         self,
         passages: Sequence[Passage],
@@ -159,30 +191,17 @@ class Inspector:
         """`scope`: whose texts they are. `flagged`: where what is suspected of definitions of tools is put, which are
         remembered for the whole `group`; None: they are texts as all others. Raises `InspectionError` where it does not
         work, unless the operator lets that pass."""
-        began, spent = self._clock(), 0.0  # of our own turns: those of other exchanges do not count
-        rules = self._rules if ruling is None else ruling.rules
         judgements: list[Judgement] = []
+        rules = self._rules if ruling is None else ruling.rules
+        is_brief = sum(map(len, (passage.text for passage in passages))) <= PIECE
+        work = self._judge_pieces(passages, scope, group, rules, flagged, judgements)
+        more, spent = True, 0.0  # of our own turns: those of other exchanges do not count
         try:
-            done = 0
-            for passage in passages:
-                if len(passage.text) < LEAST:
-                    continue
-                defines = flagged is not None and passage.carrier == "definition"
-                for piece in cut(passage.text):
-                    suspicions = self.suspect_once(piece, passage.carrier, group if defines else scope)
-                    judgement = judge(suspicions, rules) if suspicions else NOTHING
-                    if judgement.findings and defines and flagged is not None:
-                        flagged.append(Flagged(passage.text, judgement))
-                    elif judgement.findings:
-                        judgements.append(judgement)
-                    if spent + self._clock() - began > self._deadline:
-                        raise TimeoutError("the deadline is over")
-                    done += len(piece) + EACH
-                    if done >= PIECE:
-                        done = 0
-                        spent += self._clock() - began
-                        await asyncio.sleep(0)
-                        began = self._clock()
+            while more:
+                more, took = await aside.run(is_brief, self._advance, work)
+                spent += took
+                if spent > self._deadline:
+                    raise TimeoutError("the deadline is over")
         except BROKEN as error:
             uninspected = self.give_up(error)
             judgements.append(Judgement((uninspected,), None))

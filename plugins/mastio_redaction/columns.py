@@ -8,7 +8,8 @@ each table is read once, and a line is looked at for few of its labels.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 
 MAX_LABEL = 40
 """Characters of a label, and of the head of a column."""
@@ -314,32 +315,68 @@ def find_table_head(head: str, text: str) -> str:
     """The head of the table that `text` ends in, with its line end, to be read before what follows; "" where it ends in
     no table. `head`: of the table that the text before ended in.
     """
+    if head.startswith("("):  # of SQL, whose rows the pieces of a text cut
+        return _find_statement(text) or (head if ";" not in text else "")
     text = head + text
     table = text.rfind("<table")
     if table >= 0 and "</table" not in text[table:]:
         end = text.find("</tr>", table)
         return text[table : end + 5] + "\n" if 0 <= end - table <= MAX_HEAD else ""
+    statement = _find_statement(text)
+    if statement:
+        return statement
     last = text.rfind("\n")
     return _head_above(text, last) if last > 0 else ""
 
 
+_INSERT = re.compile(r"\([^()]{1,2000}\)\s{0,8}VALUES\s{0,8}\(", re.IGNORECASE)
+
+
+def _find_statement(text: str) -> str:
+    """The columns of the last SQL statement that has not ended, without the first row."""
+    found = max(_INSERT.finditer(text), key=re.Match.start, default=None)
+    if found is None or ";" in text[found.end() :]:
+        return ""
+    return text[found.start() : found.end() - 1]
+
+
 def _head_above(text: str, end: int) -> str:
-    """The first of the lines above `end` that have as many cells as the last one; lines that are drawn do not count."""
+    """The first of the lines above `end` that look like the last one; lines that are drawn do not count."""
     start = text.rfind("\n", 0, end) + 1
     while start and _RULE.fullmatch(text, start, end):
         end = start - 1
         start = text.rfind("\n", 0, end) + 1
-    for mark in "\t|;,":
-        count = text.count(mark, start, end)
-        if count == 0:
-            continue
-        first = (start, end)
-        while start > 0:
-            end = start - 1
-            start = text.rfind("\n", 0, end) + 1
-            if text.count(mark, start, end) == count:
-                first = (start, end)
-            elif not _RULE.fullmatch(text, start, end) or start == end:
-                break
-        return text[slice(*first)] + "\n" if first[1] - first[0] <= MAX_HEAD else ""
-    return ""
+    line = text[start:end]
+    mark = next((mark for mark in "\t|;," if mark in line), "")
+    likeness: Callable[[str], bool] | None = partial(_has_cells, mark, line.count(mark)) if mark else None
+    if likeness is None:
+        count = len(_ALIGNED.findall(line))
+        if count > 1:
+            likeness = partial(_has_columns, count)
+        elif line.strip() and _is_entry(line.strip()):
+            likeness = _is_alone
+        else:
+            return ""
+    first = (start, end)
+    while start > 0:
+        end = start - 1
+        start = text.rfind("\n", 0, end) + 1
+        if likeness(text[start:end]):
+            first = (start, end)
+        elif start == end or not _RULE.fullmatch(text, start, end):
+            break
+    return text[slice(*first)] + "\n" if first[1] - first[0] <= MAX_HEAD else ""
+
+
+def _has_cells(mark: str, count: int, line: str) -> bool:
+    return line.count(mark) == count
+
+
+def _has_columns(count: int, line: str) -> bool:
+    return len(_ALIGNED.findall(line)) == count
+
+
+def _is_alone(line: str) -> bool:
+    """Whether a line is a row of a table of one column, or its head."""
+    stripped = line.strip()
+    return bool(stripped) and len(stripped) <= MAX_LABEL

@@ -92,7 +92,7 @@ class Engine:
         before it. `only` are the types that matter; the others are as if they were not known.
         """
         if name:
-            return self.find_after(f"{labels.split_words(name)}: ", text, only=only)
+            return self.find_after(f"{labels.split_words(name[-labels.MAX_NAME :])}: ", text, only=only)
         view = decoding.fold(text)
         subject = text if view is None else view.text
         hits = self._hits(subject, only)
@@ -121,7 +121,7 @@ class Engine:
             return [self.find(texts[0], name=names[0] if names else "", only=only)]
         parts = texts
         if names is not None:
-            names = [labels.split_words(name) for name in names]
+            names = [labels.split_words(name[-labels.MAX_NAME :]) for name in names]
             parts = [f"{name}: {text}" if name else text for name, text in zip(names, texts, strict=True)]
         joined = SEPARATOR.join(parts)
         found: list[list[Span]] = [[] for _ in texts]

@@ -6,7 +6,6 @@ what the model wrote is treated by the policies for replies, and then what took 
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from time import perf_counter
@@ -24,8 +23,11 @@ from mastio_redaction.stream import UNREADABLE, Settled, Stream
 from mastio_redaction.treating import Outcome, Treatment, describe_block, put_in_place
 from mastio_redaction.vault import Restorer, Vault
 
+BRIEF = 8 * 1024
+"""Characters that are looked through in the event loop: a quarter of a millisecond's worth, and twenty at worst."""
+
 PIECE = 16 * 1024
-"""Characters that are looked through in one go: half a millisecond's worth, and forty at worst."""
+"""Characters that are looked through in one turn beside it."""
 
 OVERLAP = 8 * 1024
 """Characters that a piece shares with the one before: longer than any value but those without end."""
@@ -64,7 +66,7 @@ class Finder:
     async def find_all(self, passages: Sequence[Passage], side: Side) -> tuple[list[list[Span]], bool]:
         """What is in each, and whether everybody was asked who should be. Raises `InspectionError`."""
         texts = [passage.text for passage in passages]
-        if sum(map(len, texts)) + EACH // 8 * len(texts) <= PIECE:
+        if sum(map(len, texts)) + EACH // 8 * len(texts) <= BRIEF:
             found = self.engine.find_all(texts, names=[passage.name for passage in passages], only=side.only)
         else:
             found = await self._find_long(passages, side)
@@ -76,20 +78,33 @@ class Finder:
         return [unite(own, other) for own, other in zip(found, others, strict=True)], True
 
     async def _find_long(self, passages: Sequence[Passage], side: Side) -> list[list[Span]]:
-        """As `Engine.find_all`, in pieces, between which others get their turn. Raises `InspectionError` when it takes
-        too long."""
-        ends = self._clock() + DEADLINE
+        """As `Engine.find_all`, in pieces beside the event loop. Raises `InspectionError` when it takes too long."""
         found: list[list[Span]] = []
+        work, spent = self._find_pieces(passages, side, found), 0.0
+        while (took := await aside.run(False, self._advance, work)) is not None:
+            spent += took
+            if spent > DEADLINE:
+                raise InspectionError("The content could not be looked through in time, so it was refused.")
+        return found
+
+    def _advance(self, work: Iterator[None]) -> float | None:
+        """Do one piece of the work. Returns the seconds that it took; None: all is done."""
+        began = self._clock()
+        for _ in work:
+            return self._clock() - began
+        return None
+
+    def _find_pieces(self, passages: Sequence[Passage], side: Side, found: list[list[Span]]) -> Iterator[None]:
+        """Fills `found`, a piece of about `PIECE` characters for each step."""
         done = 0
         for passage in passages:
             spans: list[Span] = []
+            found.append(spans)
             head = ""
             for start, piece in cut(passage.text):
                 if start:
-                    line = passage.text.find("\n", start - PIECE, start) + 1 if start > PIECE else 0
-                    head = find_table_head(head, passage.text[line:start])
-                row = passage.text.rfind("\n", max(start - MAX_HEAD, 0), start) + 1 if head else start
-                before = head + passage.text[row:start]
+                    head = find_table_head(head, passage.text[_first_line(passage.text, start) : start])
+                before = head + passage.text[_row_start(passage.text, head, start) : start]
                 seen = self.engine.find_after(before, piece, name="" if start else passage.name, only=side.only)
                 is_last = start + len(piece) == len(passage.text)
                 behind = spans[-1].end if spans else 0
@@ -101,11 +116,24 @@ class Finder:
                 done += len(piece) + EACH
                 if done >= PIECE:
                     done = 0
-                    if self._clock() > ends:
-                        raise InspectionError("The content could not be looked through in time, so it was refused.")
-                    await asyncio.sleep(0)
-            found.append(spans)
-        return found
+                    yield
+
+
+def _row_start(text: str, head: str, start: int) -> int:
+    """Where the row of a table begins that `start` cuts; `start`, if it is in no table."""
+    if not head:
+        return start
+    earliest = max(start - MAX_HEAD, 0)
+    if head.startswith("("):  # of SQL
+        found = text.rfind("(", earliest, start)
+        return found if found >= 0 else start
+    return max(text.rfind("\n", earliest, start) + 1, earliest)
+
+
+def _first_line(text: str, start: int) -> int:
+    """Where the first line begins that is whole in the piece before `start`; that piece's beginning, if it has none."""
+    first = start - PIECE
+    return text.find("\n", first, start) + 1 or first if first > 0 else 0
 
 
 def count_found(found: Sequence[Sequence[Span]]) -> int:

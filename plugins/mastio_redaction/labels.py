@@ -23,6 +23,9 @@ from mastio.decoding import View
 
 from .columns import NOUN, Line, Piece, Tables, label_start
 
+MAX_NAME = 64
+"""Characters of a member's name that count as words before its value."""
+
 MAX_VALUE = 160
 """Characters of a value that is read after a label outside a table."""
 

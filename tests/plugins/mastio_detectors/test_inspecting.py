@@ -233,7 +233,7 @@ def ticking(step: float) -> Iterator[float]:
 
 
 async def test_a_slow_detector_refuses(engine: Engine) -> None:
-    slow, quick = ticking(0.6), ticking(0.0001)
+    slow, quick = ticking(1.2), ticking(0.0001)
     with pytest.raises(InspectionError):
         await ask(make(engine, clock=lambda: next(slow)), "Hello there", "and again", "and again")
     assert isinstance(await ask(make(engine, clock=lambda: next(quick)), "Hello there", "and again"), Pass)

@@ -14,6 +14,7 @@ from mastio_redaction.catalogue import CATALOGUE
 from mastio_redaction.engine import Engine
 from mastio_redaction.inspector import MARGIN, OVERLAP, PIECE, Finder
 from mastio_redaction.rulings import Side
+from support.cpu_cost import verify_linear
 
 ENGINE = Engine(CATALOGUE)
 CARD = "4012888888881881"
@@ -42,6 +43,37 @@ async def test_a_value_is_found_once_wherever_pieces_meet(place: int, value: str
     (whole,) = ENGINE.find_all([text])
     (found,), complete = await Finder(ENGINE, None).find_all([Passage(text, "user")], Side())
     assert complete and found == whole and len(found) == 1
+
+
+@pytest.mark.parametrize("unit", ["<tr><td>bob</td><td>x</td></tr>", "<tr><td>", "my ssn is ", "a,b ", "1 2 3 4 "])
+def test_a_long_text_on_one_line_costs_as_much_as_it_is_long(unit: str) -> None:
+    head = "<table><tr><th>name</th><th>SSN</th></tr>"
+    finder = Finder(ENGINE, None)
+
+    def find(size: int) -> None:
+        text = head + unit * (size // len(unit))
+        assert sum(1 for _ in finder._find_pieces([Passage(text, "user")], Side(), [])) >= size // PIECE - 1
+
+    verify_linear(lambda: find(100_000), lambda: find(1_000_000))
+
+
+def test_a_long_name_counts_for_as_much_as_a_label_may_have() -> None:
+    few, many = (["a"] * count for count in (100, 1_000))
+    name = "x" * 100_000
+    verify_linear(
+        lambda: ENGINE.find_all(few, names=[name] * len(few)), lambda: ENGINE.find_all(many, names=[name] * len(many))
+    )
+    assert ENGINE.find(CARD, name=name) == ENGINE.find(CARD)
+
+
+@pytest.mark.parametrize(
+    ("head", "row"),
+    [("tfn\n", "123456782\n"), ("name  tfn  city\n", "anna  123456782  Leeds\n"),
+     ("INSERT INTO t (a, tfn) VALUES ", "(1, '123456782'), ")],
+)  # fmt: skip
+async def test_a_long_table_of_any_kind_keeps_its_head(head: str, row: str) -> None:
+    (found,), _ = await Finder(ENGINE, None).find_all([Passage(head + row * 3_000, "user")], Side())
+    assert len(found) == 3_000
 
 
 @pytest.mark.parametrize("texts", [["words " * PIECE] * 2, ["x"] * 10_000], ids=["long", "many"])

@@ -175,8 +175,9 @@ class Judge:
         TALLY.served.add(self.case)
 
     def entries(self) -> list[dict[str, Any]]:
-        """The audit entries since the mark."""
-        return [json.loads(row[0]) for row in self._query("SELECT entry FROM entries WHERE seq >= ? ORDER BY seq")]
+        """The audit entries since the mark, without what is counted of refused strangers each second."""
+        rows = self._query("SELECT entry FROM entries WHERE seq >= ? ORDER BY seq")
+        return [entry for row in rows if (entry := json.loads(row[0])).get("kind") != "refusals"]
 
     def arrivals(self) -> list[str]:
         """What reached the provider since the mark."""
