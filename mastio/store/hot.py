@@ -14,7 +14,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -90,12 +90,15 @@ class HotDirectory:
         self._detectors: dict[str, DetectorRow] = {}
         self._api_keys: dict[str, ApiKey] = {}
         self._signing_keys: tuple[SigningKey, ...] = ()
+        self._policies_of = 0
+        """The revision that the policies are of."""
         self._version = 0
         self._callbacks: list[Callable[[], None]] = []
         self._preparers: list[Callable[[Mapping[str, PolicyRow]], Awaitable[None]]] = []
         self._looking = asyncio.Lock()
         self._next: asyncio.Task[None] | None = None
         self._following: asyncio.Task[None] | None = None
+        self._preparing: set[asyncio.Task[None]] = set()
         self._failed = True
         self._refreshed_at = 0.0
 
@@ -118,6 +121,8 @@ class HotDirectory:
             self._following = None
         if self._next is not None:
             await asyncio.wait({self._next})
+        if self._preparing:
+            await asyncio.wait(set(self._preparing))
 
     async def refresh(self) -> None:
         """Return once everything committed before this call is visible here. Raises `Unavailable`.
@@ -125,6 +130,8 @@ class HotDirectory:
         Callers that come while a look is under way share the one after it.
         """
         await asyncio.shield(self._look_soon())
+        if self._preparing:
+            await asyncio.wait(set(self._preparing))
 
     @property
     def healthy(self) -> bool:
@@ -181,8 +188,8 @@ class HotDirectory:
         return self._version
 
     def before_policies(self, prepare: Callable[[Mapping[str, PolicyRow]], Awaitable[None]]) -> None:
-        """Await `prepare` with the policies that are about to be here: for work that is too long for the event loop. It
-        must not raise."""
+        """Await `prepare` with the policies that are about to be here: for work that is too long for the event loop.
+        The rest of a change does not wait for it."""
         self._preparers.append(prepare)
 
     def on_change(self, callback: Callable[[], None]) -> None:
@@ -221,17 +228,36 @@ class HotDirectory:
                 self._refreshed_at, succeeded = monotonic(), True
             finally:
                 self._failed = not succeeded
-            if found is not None and found.policies is not None:
-                for prepare in self._preparers:
-                    await prepare(found.policies)
-        if found is not None:
-            self._apply(found)
+            if found is not None:
+                policies = found.policies if self._preparers else None
+                self._apply(found if policies is None else replace(found, policies=None), is_all=policies is None)
+        if found is not None and policies is not None:  # whatever else changed, such as a revocation, is in force
+            preparing = asyncio.create_task(self._prepare(found, policies))
+            self._preparing.add(preparing)
+            preparing.add_done_callback(self._end_preparing)
 
-    def _apply(self, found: Changes) -> None:
+    async def _prepare(self, found: Changes, policies: dict[str, PolicyRow]) -> None:
+        """Put policies in force once everybody is prepared for them. What was not prepared is done then."""
+        try:
+            for prepare in self._preparers:
+                await prepare(policies)
+        finally:
+            if found.row.value >= self._policies_of:
+                self._policies_of, self._policies = found.row.value, policies
+            self._show(found)
+
+    def _end_preparing(self, task: asyncio.Task[None]) -> None:
+        self._preparing.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("policies could not be prepared", exc_info=error)
+
+    def _apply(self, found: Changes, *, is_all: bool) -> None:
+        """Take what was found. `is_all`: nothing of it comes later."""
         self._seen = found.row
         self._files |= found.files
         if found.fresh:
             self._agents, self._api_keys = {}, {}
+            self._policies_of = 0
         self._agents.update(found.agents)
         for key in found.api_keys:
             if key.revoked:
@@ -254,8 +280,19 @@ class HotDirectory:
             self._detectors = found.detectors
         if found.signing_keys is not None:
             self._signing_keys = found.signing_keys
+        if is_all:
+            self._show(found)
+        elif found.is_visible:
+            self._call_back()
+
+    def _show(self, found: Changes) -> None:
+        """Say that everything of this revision is in force."""
         if found.is_visible:
             self._version = max(self._version + 1, found.row.value)
+            self._call_back()
+
+    def _call_back(self) -> None:
+        if self._callbacks:
             loop = asyncio.get_running_loop()
             for callback in self._callbacks:
                 loop.call_soon(callback)  # before whoever waits for this look goes on; a broken one stops no other

@@ -163,3 +163,34 @@ async def test_the_last_copy_is_served_while_postgresql_is_away(postgresql: str,
         assert await seconds_until(lambda: opened.directory.healthy, 10) < 10
         await opened.store.agents.revoke("alice", None, NOW)
         assert opened.directory.agents["alice"].status == "revoked"
+
+
+async def test_a_revocation_does_not_wait_for_policies_that_are_prepared(opened: Opened) -> None:
+    begun, may_end = asyncio.Event(), asyncio.Event()
+
+    async def prepare(policies: object) -> None:
+        begun.set()
+        await may_end.wait()
+
+    async with open_store(opened.url, opened.data) as other:
+        await enrol(other, "alice")
+        opened.directory.before_policies(prepare)
+        await other.store.policies.create(PolicyRow("slow", "permit(principal, action, resource);"))
+        await asyncio.wait_for(begun.wait(), 3)
+        version = opened.directory.version
+        await other.store.agents.revoke("alice", None, NOW)
+        assert await seconds_until(lambda: opened.directory.agents["alice"].status == "revoked") < 1
+        assert "slow" not in opened.directory.policies
+        may_end.set()
+        assert await seconds_until(lambda: "slow" in opened.directory.policies) < 1
+        assert opened.directory.version > version
+
+
+async def test_policies_are_in_force_although_preparing_them_failed(opened: Opened) -> None:
+    async def prepare(policies: object) -> None:
+        raise RuntimeError("broken")
+
+    opened.directory.before_policies(prepare)
+    async with open_store(opened.url, opened.data) as other:
+        await other.store.policies.create(PolicyRow("p", "permit(principal, action, resource);"))
+        assert await seconds_until(lambda: "p" in opened.directory.policies) < 1
