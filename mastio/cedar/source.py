@@ -73,7 +73,8 @@ class Rule:
 
 
 def verify_cedar(source: str) -> None:
-    """Raises `CedarError`."""
+    """Judge a source before it is stored. What is stored already may have more texts. Raises `CedarError`."""
+    _verify_texts(source)
     if not read_cedar(source):
         raise CedarError("The source has no policy in it.")
 
@@ -273,8 +274,17 @@ def _skip_blank(source: str, start: int) -> int:
     return match.end() if match else start
 
 
+def _verify_texts(source: str) -> None:
+    texts = 0
+    for match in _TOKEN.finditer(source[: MAX_CHARACTERS + 1]):
+        sign = match.group()
+        texts = 0 if sign == ";" else texts + sign.startswith('"')
+        if texts > MAX_LITERALS:
+            raise CedarError(f"A policy has more than {MAX_LITERALS} texts. Make several of it.")
+
+
 def _verify_size(source: str) -> None:
-    depth = operators = literals = 0
+    depth = operators = 0
     for match in _TOKEN.finditer(source):
         sign = match.group()
         if sign in ("(", "[", "{"):
@@ -283,14 +293,10 @@ def _verify_size(source: str) -> None:
         elif sign in (")", "]", "}"):
             depth -= 1
         elif sign == ";":
-            operators = literals = 0
-        elif sign.startswith('"'):
-            literals += 1
+            operators = 0
         elif not sign.startswith(('"', "//")):
             operators += 1
         if depth > MAX_DEPTH:
             raise CedarError(f"The source is nested deeper than {MAX_DEPTH} levels.")
         if operators > MAX_OPERATORS:
             raise CedarError(f"A policy has more than {MAX_OPERATORS} operators.")
-        if literals > MAX_LITERALS:
-            raise CedarError(f"A policy has more than {MAX_LITERALS} texts. Make several of it.")

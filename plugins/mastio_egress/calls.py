@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from urllib.parse import urlsplit
 
 from mastio import aside
 from mastio.destination import find_destination
 from mastio.errors import BadRequest, Denied, DispatchError
 from mastio.exchange import JSON, Action, Intake, Message, Principal, Recorded, Reply, RequestHead
+from mastio.inspection import Finding
 from mastio.services import UpstreamReply
 from mastio.store.base import ConnectionRow
 from mastio.strictjson import Allowance, JsonError, TooManyValues, parse
@@ -22,6 +24,7 @@ from mastio_egress.registry import Open, Registry
 from mastio_egress.replies import Answered, answer
 from mastio_egress.texts import open_layout
 
+Permits = Callable[[Principal, Action, Sequence[Finding]], Awaitable[bool]]
 Close = Callable[[], Awaitable[None]]
 Sending = AbstractAsyncContextManager[UpstreamReply]
 
@@ -42,8 +45,10 @@ class Plan:
 class Calls:
     """The hooks of `egress.http`."""
 
-    def __init__(self, registry: Registry) -> None:
+    def __init__(self, registry: Registry, permits: Permits) -> None:
+        """`permits`: `services.permits`."""
         self._registry = registry
+        self._permits = permits
 
     def take_in(self, head: RequestHead, principal: Principal) -> Intake:
         """Raises `BadRequest` and `Denied`."""
@@ -117,7 +122,7 @@ class Calls:
         """The request; again with a new token where the upstream refused the old one, and once for each redirect."""
         row = opened.row
         asked = Outgoing(recorded.head.method, plan.path, plan.headers, _body(recorded))
-        hop, renewed = Hop(opened.origin, asked), False
+        hop, renewed, followed = Hop(opened.origin, asked), False, list[JSON]()
         for _ in range(MOST_REDIRECTS + 2):
             started = time.monotonic()
             sending, sent = await _send(opened, hop, recorded)
@@ -130,8 +135,13 @@ class Calls:
                     continue
                 locations = [value for name, value in upstream.headers if name == b"location"]
                 further = follow(row, hop, upstream.status, locations)
-                # what has the credential in it leads nowhere
-                if further is not None and not needles.find(locations[0]):
+                # what has the credential in it leads nowhere; what no policy permits is the caller's to ask for
+                if (
+                    further is not None
+                    and not needles.find(locations[0])
+                    and await self._is_permitted(recorded, further)
+                ):
+                    followed.append(further.asked.path.partition("?")[0])
                     hop = further
                     continue
 
@@ -143,12 +153,28 @@ class Calls:
 
                 answered = Answered(upstream, row, needles, hop, started)
                 reply = await answer(answered, leave)
+                if followed:
+                    reply.facts["followed"] = followed
                 is_stream = not isinstance(reply.body, bytes)
                 return reply
             finally:
                 if not is_stream:  # whatever happened: the upstream must not go on working for nobody
                     await sending.__aexit__(None, None, None)
         raise DispatchError("The upstream redirected too often.")
+
+    async def _is_permitted(self, recorded: Recorded, hop: Hop) -> bool:
+        """Whether policies permit what a redirect asks for, as if the agent had asked for it. What a human would have to
+        approve does not count."""
+        asked = hop.asked
+        attributes = {
+            **recorded.action.attributes,
+            "request.method": asked.method,
+            "request.path": asked.path.partition("?")[0],
+            "destination.host": urlsplit(hop.origin).hostname or "",
+            "headers": asked.headers,
+        }
+        action = replace(recorded.action, attributes=attributes)
+        return await self._permits(recorded.principal, action, recorded.inspected.findings)
 
 
 def _judged(row: ConnectionRow) -> tuple[str, bool, bool]:

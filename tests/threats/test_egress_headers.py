@@ -18,6 +18,10 @@ permit (principal, action == Action::"egress.http", resource == Connection::"jud
 when { context.headers has destination && context.headers.destination like "/aside/*" };
 """
 HELD = '@hold("15m") forbid(principal, action == Action::"egress.http", resource == Connection::"held");'
+GUARDED = """
+forbid (principal, action == Action::"egress.http", resource == Connection::"led")
+when { context.request.path like "/echo/secret*" || context.request.method == "DELETE" };
+"""
 EVERY_OTHER = """
 permit(principal, action == Action::"egress.http", resource) unless { resource.name == "judged" };
 """
@@ -26,7 +30,7 @@ permit(principal, action == Action::"egress.http", resource) unless { resource.n
 @pytest.fixture(scope="module")
 def scene() -> Iterator[Scene]:
     with open_scene(more="[policy]\nhold_wait = 0\n") as opened:
-        for name, cedar in (("egress", EVERY_OTHER), ("aside", MOVE_ASIDE), ("held", HELD)):
+        for name, cedar in (("egress", EVERY_OTHER), ("aside", MOVE_ASIDE), ("held", HELD), ("guarded", GUARDED)):
             body = {"cedar": cedar}
             if opened.admin.put(f"/v1/admin/policies/{name}", json=body).status_code == 404:
                 assert opened.admin.post("/v1/admin/policies", json={"name": name, **body}).status_code == 201
@@ -93,3 +97,18 @@ def test_named_headers_are_inspected_where_requests_are(scene: Scene) -> None:
     carried = scene.call("GET", "/echo", headers={"x-note": "card 4111 1111 1111 1111"})
     assert (carried.status_code, carried.json()["code"]) == (422, "blocked")
     assert scene.call("GET", "/echo", headers={"x-note": "nothing"}).status_code == 200
+
+
+def test_a_redirect_leads_only_where_the_agent_might_have_gone(scene: Scene) -> None:
+    """Where policies forbid it, the caller gets the redirect, and asking for it is refused."""
+    scene.connect("led", redirects=True)
+    for to, method, status in (
+        ("/echo/open", "GET", 200), ("/echo/secret/x", "GET", 307), ("/echo/open", "POST", 200), ("/echo/secret", "POST", 307),
+    ):  # fmt: skip
+        scene.upstream.ways["moved"] = lambda handler, _, to=to: handler.send(307, b"moved", ("location", to))
+        before = len(scene.upstream.arrived)
+        reply = scene.call(method, "/moved", "led", content=b"mine" if method == "POST" else None)
+        assert reply.status_code == status, (to, reply.text)
+        assert len(scene.upstream.arrived) - before == (2 if status == 200 else 1)
+        outcome = scene.appliance.entries_of(reply.headers["x-request-id"])[-1]
+        assert ("followed" in str(outcome)) is (status == 200)
