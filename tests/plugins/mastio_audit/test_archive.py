@@ -18,10 +18,11 @@ from mastio.transparency.merkle import leaf_hash
 from mastio_audit import archiving, tiles
 from mastio_audit.archive import Archive, Archives
 from mastio_audit.archiving import Limits, archive
+from mastio_audit.chain import Head
 from mastio_audit.doors import Doors, Wanted
 from mastio_audit.recompute import Recomputation
 from mastio_audit.sequencer import Sequencer
-from mastio_audit.store import StoreError
+from mastio_audit.store import Batch, StoreError
 from mastio_audit.trust import Keyring
 from mastio_audit.verify_served import verify_served
 from support.audit.verification import (
@@ -282,7 +283,7 @@ class Cut(Exception):
     """The process ends here."""
 
 
-STEPS = ("write", "sync", "forget before", "forget after", "announce")
+STEPS = ("write", "sync", "forget before", "forget after")
 
 
 @pytest.mark.parametrize("step", STEPS)
@@ -298,26 +299,79 @@ def test_a_crash_loses_nothing_and_the_next_run_goes_on(
             patch.setattr(archiving, "_write_durably", after(3, archiving._write_durably, cut))
         elif step == "sync":
             patch.setattr(archiving, "_sync_folders", after(4, archiving._sync_folders, cut))
-        elif step == "announce":
-            patch.setattr(archiving, "_announce", cut)
         else:
             store = type(stored.place.store())
             inner = store._forget  # type: ignore[attr-defined]
 
-            def forget(self: Any, index: int, hashes: Any) -> None:
-                if step == "forget after":
-                    inner(self, index, hashes)
+            def forget(self: Any, index: int, *rest: Any) -> Any:
+                if index == 1 and step == "forget before":
+                    raise Cut
+                head = inner(self, index, *rest)
                 if index == 1:
                     raise Cut
-                if step == "forget before":
-                    inner(self, index, hashes)
+                return head
 
             patch.setattr(store, "_forget", forget)
         with pytest.raises(Cut):
             stored.archive()
     assert stored.verify()[0] == 0, "it is whole at every moment"
+    [(first,)] = stored.place.tamper("SELECT min(seq) FROM entries")
+    assert announced(stored) == list(range(0, first, 256)), "what is not here any more was said"
     assert stored.archive()["end"] == 512
     assert stored.verify()[0] == 0
+
+
+def announced(log: Archived) -> list[int]:
+    """Where what was said to have been moved begins."""
+    entries = [json.loads(entry) for entry in rows_of(log.place)]
+    return [entry["request"]["from"] for entry in entries if entry["kind"] == "audit.archived"]
+
+
+def test_what_is_moved_and_its_entry_are_one_transaction(log: Archived) -> None:
+    def fail(head: Head) -> Batch:
+        raise StoreError("no room")
+
+    async def run() -> None:
+        store = log.place.store()
+        await store.open()
+        with pytest.raises(StoreError):
+            await store.forget(0, [b"x" * 8192], fail)
+        await store.close()
+
+    asyncio.run(run())
+    assert rows_of(log.place) == log.entries
+
+
+def used(log: Archived) -> int:
+    async def ask(reader: Any) -> int:
+        return int((await reader.space()).used)
+
+    return int(log.ask(ask))
+
+
+def test_archiving_gives_room_back(log: Archived) -> None:
+    append(log.place, [event(number, text="x" * 400) for number in range(2000)])
+    keep(log.place.data, checkpoint_of(rows_of(log.place)))
+    before, entries = used(log), sum(map(len, rows_of(log.place)))
+    assert entries < before < 2 * entries
+    assert log.archive()["end"] == 2560
+    assert used(log) < before / 2
+
+
+def test_what_an_earlier_version_stored_is_counted_when_it_is_archived(
+    postgresql_place: Place, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = Archived(postgresql_place, tmp_path / "archive", capsys)
+    [(counted,)] = log.place.tamper("SELECT bytes FROM audit_room")
+    assert counted == sum(len(entry) + 64 for entry in log.entries)
+    log.place.tamper("UPDATE audit_room SET size = size - 1, bytes = bytes - 200")
+    [(table,)] = log.place.tamper("SELECT pg_total_relation_size('audit_entries')")
+    assert used(log) >= table, "what an earlier version appended to is not known"
+    log.place.tamper("DELETE FROM audit_room")
+    assert used(log) >= table
+    log.archive()
+    rows = rows_of(log.place)
+    assert log.place.tamper("SELECT size, bytes FROM audit_room") == [(SIZE + 1, sum(len(row) + 64 for row in rows))]
 
 
 def after(count: int, good: Callable[..., Any], bad: Callable[..., Any]) -> Callable[..., Any]:
@@ -392,16 +446,19 @@ def test_archiving_beside_a_running_appliance(log: Archived) -> None:
 def test_a_bundle_with_an_open_intent_is_not_forgotten(log: Archived) -> None:
     log.place.tamper("INSERT INTO open_intents VALUES ($1, $2, $3)", 5, "x", "node/0")
 
+    def nothing(head: Head) -> Batch:
+        return Batch([], head)
+
     async def run() -> None:
         store = log.place.store()
         await store.open()
         try:
             with pytest.raises(StoreError):
-                await store.forget(0, [b"x" * 8192])
+                await store.forget(0, [b"x" * 8192], nothing)
             await store.close()
             await store.open()
             with pytest.raises(StoreError):
-                await store.forget(1, [b"x" * 8192])
+                await store.forget(1, [b"x" * 8192], nothing)
         finally:
             await store.close()
 
