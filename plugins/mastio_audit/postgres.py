@@ -67,7 +67,7 @@ _FIRST_ROOM = """
 INSERT INTO audit_room SELECT 1, 0, 0 FROM audit_head WHERE size = 0 ON CONFLICT DO NOTHING
 """
 _BESIDE = 64
-"""Bytes that a row of an entry takes beside it: headers, its number, its place in the index. The statements say it too."""
+"""Bytes of a row beside the entry: headers, its number, its place in the index. The statements say it too."""
 
 _EXTENT = """
 SELECT size, last_hash, frontier, format, (SELECT max(seq) FROM audit_entries), {}

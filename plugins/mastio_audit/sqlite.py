@@ -245,9 +245,10 @@ class SqliteStore(SqliteReader):
         try:
             with connection:
                 _forget(connection, index, hashes)
-                return _write(connection, build)
+                head = _write(connection, build)
         except apsw.Error as error:
             raise _store_error(error) from error
+        return head
 
     def _leave_event_loop(self) -> None:
         _log.info("an audit commit was slow; commits run in a thread from now on")

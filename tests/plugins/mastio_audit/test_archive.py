@@ -16,7 +16,7 @@ from mastio.exchange import Entry
 from mastio.transparency import merkle, notes
 from mastio.transparency.merkle import leaf_hash
 from mastio_audit import archiving, tiles
-from mastio_audit.archive import Archive, Archives
+from mastio_audit.archive import Archive, Archives, JoinedReader
 from mastio_audit.archiving import Limits, archive
 from mastio_audit.chain import Head
 from mastio_audit.doors import Doors, Wanted
@@ -24,6 +24,7 @@ from mastio_audit.recompute import Recomputation
 from mastio_audit.sequencer import Sequencer
 from mastio_audit.store import Batch, StoreError
 from mastio_audit.trust import Keyring
+from mastio_audit.verify import verify_log
 from mastio_audit.verify_served import verify_served
 from support.audit.verification import (
     FIRST,
@@ -464,6 +465,80 @@ def test_a_bundle_with_an_open_intent_is_not_forgotten(log: Archived) -> None:
 
     asyncio.run(run())
     assert rows_of(log.place) == log.entries
+
+
+class Moving:
+    """A reader, or a store, of a log whose beginning is archived just before the first read of more than one entry."""
+
+    def __init__(self, log: Archived, reader: Any) -> None:
+        self.log = log
+        self.moved = False
+        self._reader = reader
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._reader, name)
+
+    async def read(self, start: int, limit: int) -> Any:
+        if limit > 1 and not self.moved:
+            self.moved = True
+            await move(self.log)
+        return await self._reader.read(start, limit)
+
+
+async def move(log: Archived) -> None:
+    store = log.place.store("archive/0", alone=False)
+    await store.open()
+    checkpoint = notes.parse_checkpoint(notes.parse_note(log.signed).text)
+    assert (await archive(store, log.folder, Limits(4e9, checkpoint, {}), {})).end == 512
+    await store.close()
+
+
+class TestMovedMeanwhile:
+    """What is archived between two questions of a reader is no damage, and no silent gap."""
+
+    async def test_verification(self, stored: Archived) -> None:
+        reader: Any = Moving(stored, stored.place.reader())
+        report = await verify_log(JoinedReader(reader, [stored.folder]), lambda done, size: None)
+        assert reader.moved and report.problem is None and report.size == SIZE
+
+    async def test_a_gap_stays_a_gap(self, stored: Archived) -> None:
+        stored.place.tamper("DELETE FROM entries WHERE seq = 600")
+        reader: Any = Moving(stored, stored.place.reader())
+        report = await verify_log(JoinedReader(reader, [stored.folder]), lambda done, size: None)
+        assert reader.moved and report.problem is not None and report.first_bad == 600
+
+    async def test_the_tree(self, stored: Archived) -> None:
+        reader: Any = Moving(stored, stored.place.reader())
+        await reader.open()
+        root = notes.parse_checkpoint(notes.parse_note(checkpoint_of(stored.entries[:300])).text).root
+        assert await tiles.read_root(reader, 300) == root and reader.moved
+        await reader.close()
+
+    async def test_an_appliance_that_starts(self, stored: Archived) -> None:
+        store: Any = Moving(stored, stored.place.store())
+        sequencer = Sequencer(store, "node/0", lambda: 1.0, lambda kind: Entry("process", "event", kind))
+        await sequencer.open(lambda owner: owner == "node/0")
+        assert store.moved and sequencer.closed is None
+        await sequencer.close()
+
+    @pytest.mark.parametrize("start", [0, -1])
+    async def test_a_page_of_entries(self, stored: Archived, start: int) -> None:
+        reader: Any = Moving(stored, stored.place.reader())
+        keys: Any = SimpleNamespace(origin=ORIGIN, signers=lambda now: [FIRST])
+        doors = Doors(reader, keys, lambda: 0.0, stored.place.data / "log" / "cosigned")
+        recorded: Any = SimpleNamespace(
+            message=SimpleNamespace(plan=Wanted(start=start, limit=10)),
+            principal=SimpleNamespace(is_agent=False, name="demo"),
+        )
+        if start < 0:
+            reply: Any = await doors.dispatch["audit.entries"](recorded)
+            assert json.loads(reply.body.splitlines()[0])["seq"] == 512
+        else:
+            with pytest.raises(MastioError) as refused:
+                await doors.dispatch["audit.entries"](recorded)
+            assert refused.value.code == "archived" and "from=512" in dict(refused.value.headers)["Link"]
+        assert reader.moved
+        await doors.close()
 
 
 class TestRest:
