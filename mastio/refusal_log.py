@@ -69,11 +69,12 @@ class RefusalLog:
         counted = self._refusals.take_counted()
         if not counted:
             return
+        recorded = False
         try:
             await self._record(describe(counted, secrets.token_hex(16)))
+            recorded = True
         except MastioError as error:
             log.error("%d refusals are not recorded yet: %s", counted.total(), error.message)
-            self._refusals.put_back(counted)
-        except BaseException:
-            self._refusals.put_back(counted)
-            raise
+        finally:
+            if not recorded:
+                self._refusals.put_back(counted)
