@@ -291,10 +291,13 @@ class PostgresStore(PostgresReader):
         numbers = list(range(index, index + count))
         self._alone = False
         try:
-            if await connection.fetchval(_COUNTED) is None:
-                await self._count(connection)
+            counted = await self._count(connection)
             async with connection.transaction():
                 head = await self._lock_head(connection)
+                if counted is not None:
+                    size, taken = counted
+                    taken += await connection.fetchval(_SUM, size, head.size)
+                    await connection.execute(_SET_ROOM, head.size, taken)
                 gone = await connection.fetchval(
                     _FORGET, numbers, list(hashes), index * BUNDLE, numbers[-1] * BUNDLE + BUNDLE
                 )
@@ -306,16 +309,17 @@ class PostgresStore(PostgresReader):
             raise _store_error(error) from error
         return batch.head
 
-    async def _count(self, connection: Any) -> None:
-        """Count what the entries take. Appends wait only while those are counted that came meanwhile."""
+    async def _count(self, connection: Any) -> tuple[int, int] | None:
+        """A size of the log and what its entries take, counted beside appends; None: that is known already.
+
+        It is kept in a transaction that moves the head: an append that has waited for it begins anew and sees it.
+        """
+        if await connection.fetchval(_COUNTED) is not None:
+            return None
         async with connection.transaction():
             await connection.execute("SET LOCAL statement_timeout = 0")
             size = await connection.fetchval("SELECT size FROM audit_head")
-            taken = await connection.fetchval(_SUM, 0, size, timeout=COUNT_TIMEOUT)
-        async with connection.transaction():
-            head = await self._lock_head(connection)
-            taken += await connection.fetchval(_SUM, size, head.size)
-            await connection.execute(_SET_ROOM, head.size, taken)
+            return size, await connection.fetchval(_SUM, 0, size, timeout=COUNT_TIMEOUT)
 
     async def cursors(self) -> dict[str, int]:
         """How far the sinks have come (`mastio_audit.sinks.postgres`)."""

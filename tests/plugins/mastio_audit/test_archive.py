@@ -467,6 +467,30 @@ def test_a_bundle_with_an_open_intent_is_not_forgotten(log: Archived) -> None:
     assert rows_of(log.place) == log.entries
 
 
+def test_what_is_counted_beside_a_running_appliance_stays_counted(
+    postgresql_place: Place, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = Archived(postgresql_place, tmp_path / "archive", capsys)
+    log.place.tamper("DELETE FROM audit_room")
+
+    async def run() -> None:
+        announce: Callable[[str], Entry] = lambda kind: Entry("process", "event", kind)  # noqa: E731
+        sequencer = Sequencer(log.place.store(), "node/0", lambda: 1_700_000_001.0, announce)
+        await sequencer.open(lambda owner: owner == "node/0")
+        moving = asyncio.create_task(move(log))
+        number = 0
+        while not moving.done():
+            await sequencer.record(event(number))
+            number += 1
+        await moving
+        await sequencer.record(event(number))
+        await sequencer.close()
+
+    asyncio.run(run())
+    rows = [len(row) + 64 for row in rows_of(log.place)]
+    assert log.place.tamper("SELECT size, bytes FROM audit_room") == [(512 + len(rows), sum(rows))]
+
+
 class Moving:
     """A reader, or a store, of a log whose beginning is archived just before the first read of more than one entry."""
 
