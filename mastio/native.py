@@ -164,6 +164,7 @@ def write_settings(file: Path, wish: Wish) -> bool:
         text = _replace(text, "workers", str(wish.workers))
     if wish.redact is not None:
         text = _set_redaction(text, "redact" if wish.redact else "flag")
+        _verify_redaction(before, text, "redact" if wish.redact else "flag")
     if text != before:
         file.write_text(text, "utf-8")
     return text != before
@@ -190,6 +191,18 @@ def _set_redaction(text: str, unspoken: str) -> str:
     if re.search(r"(?m)^\[redaction\][ \t]*$", text):
         return re.sub(r"(?m)^(\[redaction\][ \t]*\n)", lambda match: match[1] + line, text, count=1)
     return f"{text.rstrip()}\n\n[redaction]\n{line}"
+
+
+def _verify_redaction(before: str, after: str, unspoken: str) -> None:
+    """Raises `ConfigurationError` unless the settings say it now, and nothing else was changed by it."""
+    try:
+        wanted, found = tomllib.loads(before), tomllib.loads(after)
+        wanted.setdefault("redaction", {})["unspoken"] = unspoken
+        is_right = wanted["redaction"] == found.get("redaction")
+    except (tomllib.TOMLDecodeError, TypeError):
+        is_right = False
+    if not is_right:
+        raise ConfigurationError("The settings file cannot be changed safely.", "Set redaction.unspoken in it by hand.")
 
 
 def _trust_domain(url: str) -> str:

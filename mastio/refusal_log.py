@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import secrets
 from collections.abc import Awaitable, Callable
@@ -30,6 +31,7 @@ class RefusalLog:
         self._record = record
         self._monotonic = monotonic
         self._telling: asyncio.Task[None] | None = None
+        self._closing = asyncio.Event()
 
     def has_left(self, address: str) -> bool:
         """Whether an exchange of this address may be recorded before it is judged."""
@@ -48,15 +50,17 @@ class RefusalLog:
         return False
 
     async def close(self) -> None:
-        """Record what is counted."""
+        """Record what is counted. An entry that is being recorded is waited for."""
+        self._closing.set()
         if self._telling is not None:
-            self._telling.cancel()
+            await asyncio.wait((self._telling,))
         await self._tell_counted()
 
     async def _tell(self) -> None:
         try:
-            while self._refusals.pending:
-                await asyncio.sleep(EVERY)
+            while self._refusals.pending and not self._closing.is_set():
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self._closing.wait(), EVERY)
                 await self._tell_counted()
         finally:
             self._telling = None
@@ -65,8 +69,12 @@ class RefusalLog:
         counted = self._refusals.take_counted()
         if not counted:
             return
+        recorded = False
         try:
             await self._record(describe(counted, secrets.token_hex(16)))
+            recorded = True
         except MastioError as error:
             log.error("%d refusals are not recorded yet: %s", counted.total(), error.message)
-            self._refusals.put_back(counted)
+        finally:
+            if not recorded:
+                self._refusals.put_back(counted)

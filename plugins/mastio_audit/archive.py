@@ -84,25 +84,32 @@ class JoinedReader:
     def __init__(self, reader: LogReader, folders: Sequence[Path]) -> None:
         self._reader = reader
         self._archives = Archives(folders)
-        self._start = 0
 
     async def open(self) -> None:
         await self._reader.open()
 
     async def extent(self) -> Extent:
-        extent = await self._reader.extent()
-        self._start = extent.start
-        return extent
+        return await self._reader.extent()
 
     async def read(self, start: int, limit: int) -> Sequence[Row]:
-        await self.extent()
+        """As of a log that nothing leaves: what is archived between two questions is read from the archive."""
+        begins = (await self.extent()).start
+        while True:
+            rows = await self._read(start, limit, begins)
+            if _is_whole(rows, max(start, 0)):
+                return rows
+            before, begins = begins, (await self.extent()).start
+            if begins == before:
+                return rows
+
+    async def _read(self, start: int, limit: int, begins: int) -> Sequence[Row]:
         if start < 0:
             found = await self._reader.read(start, 1)
             if found and found[0][0] < 0:
                 return found
         rows: list[Row] = []
         at = max(start, 0)
-        while at < self._start and len(rows) < limit:
+        while at < begins and len(rows) < limit:
             entries = await asyncio.to_thread(self._archives.read, at // WIDTH)
             skipped = at % WIDTH
             rows += enumerate(entries[skipped : skipped + limit - len(rows)], at)
@@ -125,3 +132,8 @@ class JoinedReader:
 
     async def close(self) -> None:
         await self._reader.close()
+
+
+def _is_whole(rows: Sequence[Row], start: int) -> bool:
+    """Whether these are the entries from `start` on, without a gap."""
+    return bool(rows) and rows[0][0] == start and rows[-1][0] - start + 1 == len(rows)

@@ -4,7 +4,7 @@
 
 A segment is sealed when its bundle is complete, all its exchanges are over, every sink has been given it, and a signed
 checkpoint covers it. Each crash leaves a log that is whole: before the deletion the entries are in both places, and the
-next run finds the files and goes on; the deletion is one transaction.
+next run finds the files and goes on; the deletion and the entry that tells of it are one transaction.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from mastio.transparency.notes import Checkpoint
 from mastio_audit import chain
 from mastio_audit.archive import Archive
 from mastio_audit.chain import ChainError, Head
-from mastio_audit.store import AuditStore, Batch
+from mastio_audit.store import AuditStore, Batch, Build
 from mastio_audit.tiles import ENTRIES, Tile, bundle, read_entries, read_root
 
 AT_ONCE = 16
@@ -93,8 +93,6 @@ async def archive(
         raise ConfigurationError(
             f"{folder} cannot be written ({error.strerror}).", "Name a folder with room."
         ) from error
-    if last > first:
-        await _announce(store, first * WIDTH, last * WIDTH, folder)
     return Archived(first * WIDTH, last * WIDTH, reason)
 
 
@@ -124,7 +122,7 @@ async def _write(store: AuditStore, target: Archive, index: int, entries: Sequen
 async def _move(
     store: AuditStore, target: Archive, end: int, hashes: list[bytes], remember: Callable[[], None]
 ) -> None:
-    """Delete the bundles before `end` of which these are the hashes, once they read back as they should."""
+    """Delete the bundles before `end` of which these are the hashes, once they read back as they should, and say so."""
     if not hashes:
         return
     start = end - len(hashes)
@@ -133,11 +131,11 @@ async def _move(
         if entries is None or b"".join(map(leaf_hash, entries)) != expected:
             raise ChainError("it does not read back from the archive as it was written", index * WIDTH)
     remember()
-    await store.forget(start, hashes)
+    await store.forget(start, hashes, _announce(start * WIDTH, end * WIDTH, target.folder))
     hashes.clear()
 
 
-async def _announce(store: AuditStore, start: int, end: int, folder: Path) -> None:
+def _announce(start: int, end: int, folder: Path) -> Build:
     """One entry that says what is not here any more."""
     request = {"from": start, "to": end - 1, "folder": folder.name}
     made = chain.draft(Entry(os.urandom(16).hex(), "event", "audit.archived", request=request))
@@ -147,7 +145,7 @@ async def _announce(store: AuditStore, start: int, end: int, folder: Path) -> No
         appended = chain.append(head, [made], now)
         return Batch(appended.rows, appended.head, appended.nodes)
 
-    await store.append(build)
+    return build
 
 
 def _time_of(entry: bytes) -> float:

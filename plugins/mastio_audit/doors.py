@@ -160,12 +160,14 @@ class Doors:
     async def _entries(self, recorded: Recorded) -> Reply:
         wanted = recorded.message.plan
         head, first = await self._find_ends()
-        if wanted.start == FIRST:
-            wanted = replace(wanted, start=first)
-        if wanted.start < first:
-            raise _archived(first, wanted.limit)
-        end = head.size
-        rows, following = await self._ask(lambda: self._read(recorded.principal, wanted, end))
+        while True:
+            at = replace(wanted, start=first) if wanted.start == FIRST else wanted
+            if at.start < first:
+                raise _archived(first, wanted.limit)
+            rows, following = await self._ask(functools.partial(self._read, recorded.principal, at, head.size))
+            _, first = await self._find_ends()
+            if first <= at.start:  # else entries of the page may have been archived while it was read
+                break
         headers = [(b"content-type", b"application/x-ndjson"), (b"cache-control", b"no-store")]
         if following is not None:
             target = f"/v1/audit/entries?from={following}&limit={wanted.limit}"

@@ -31,6 +31,7 @@ from mastio_audit.store import BUNDLE, FORMAT, Batch, Build, DamageError, Extent
 CONNECT_TIMEOUT = 2.0  # seconds
 COMMAND_TIMEOUT = 4.0
 READ_TIMEOUT = 30.0
+COUNT_TIMEOUT = 3600.0
 _SESSION = {
     "application_name": "mastio-audit",
     "default_transaction_isolation": "read committed",
@@ -54,11 +55,20 @@ CREATE TABLE IF NOT EXISTS audit_archived (idx bigint PRIMARY KEY, hashes bytea 
 CREATE TABLE IF NOT EXISTS audit_nodes (
     level smallint NOT NULL, idx bigint NOT NULL, hash bytea NOT NULL, PRIMARY KEY (level, idx)
 );
+CREATE TABLE IF NOT EXISTS audit_room (
+    one integer PRIMARY KEY CHECK (one = 1), size bigint NOT NULL, bytes bigint NOT NULL
+);
 """
 _FIRST_HEAD = """
 INSERT INTO audit_head SELECT 1, $1, 0, decode(repeat('00', 32), 'hex'), ''::bytea
 WHERE NOT EXISTS (SELECT FROM audit_head) AND NOT EXISTS (SELECT FROM audit_entries)
 """
+_FIRST_ROOM = """
+INSERT INTO audit_room SELECT 1, 0, 0 FROM audit_head WHERE size = 0 ON CONFLICT DO NOTHING
+"""
+_BESIDE = 64
+"""Bytes of a row beside the entry: headers, its number, its place in the index. The statements say it too."""
+
 _EXTENT = """
 SELECT size, last_hash, frontier, format, (SELECT max(seq) FROM audit_entries), {}
 FROM (SELECT 1) AS always LEFT JOIN audit_head ON true
@@ -72,13 +82,20 @@ WITH kept AS (
     WHERE (SELECT min(seq) FROM audit_entries) = $3 AND NOT EXISTS (SELECT FROM audit_open_intents WHERE seq < $4)
     RETURNING 1
 ), gone AS (
-    DELETE FROM audit_entries WHERE seq < $4 AND EXISTS (SELECT FROM kept) RETURNING 1
+    DELETE FROM audit_entries WHERE seq < $4 AND EXISTS (SELECT FROM kept) RETURNING length(entry) + 64 AS took
+), given_back AS (
+    UPDATE audit_room SET bytes = bytes - (SELECT sum(took) FROM gone)::bigint WHERE EXISTS (SELECT FROM gone)
 )
 SELECT count(*) FROM gone
 """
-_SPACE = """
-SELECT pg_total_relation_size('audit_entries') + pg_total_relation_size('audit_nodes')
-    + pg_total_relation_size('audit_open_intents')
+_COUNTED = "SELECT bytes FROM audit_room JOIN audit_head USING (size)"
+_SPACE = f"""
+SELECT coalesce(({_COUNTED}), pg_total_relation_size('audit_entries')) + pg_total_relation_size('audit_nodes')
+    + pg_total_relation_size('audit_open_intents') + pg_total_relation_size('audit_archived')
+"""
+_SUM = "SELECT coalesce(sum(length(entry) + 64), 0)::bigint FROM audit_entries WHERE seq >= $1 AND seq < $2"
+_SET_ROOM = """
+INSERT INTO audit_room VALUES (1, $1, $2) ON CONFLICT (one) DO UPDATE SET size = excluded.size, bytes = excluded.bytes
 """
 _READ = "SELECT seq, entry FROM audit_entries WHERE seq >= $1 ORDER BY seq LIMIT $2"
 _READ_PREFIXED = """
@@ -105,6 +122,8 @@ WITH moved AS (
     SELECT * FROM unnest($6::bigint[], $7::text[], $8::text[]) WHERE EXISTS (SELECT FROM moved)
 ), closed AS (
     DELETE FROM audit_open_intents WHERE seq = ANY($9::bigint[]) AND EXISTS (SELECT FROM moved)
+), taken AS (
+    UPDATE audit_room SET size = $3, bytes = bytes + $15 WHERE size = $1 AND EXISTS (SELECT FROM moved)
 )
 SELECT count(*) FROM moved
 """
@@ -168,6 +187,8 @@ class PostgresReader:
         return self._has_archived
 
     async def space(self) -> Space:
+        """What the stored entries take: deleting makes a table no smaller, but its room is used again. Of a log that
+        an earlier version has appended to, the whole table, until entries are archived from it."""
         [(used,)] = await self._fetch(_SPACE)
         return Space(used)
 
@@ -264,21 +285,41 @@ class PostgresStore(PostgresReader):
         [(seq,)] = await self._fetch("SELECT min(seq) FROM audit_open_intents")
         return None if seq is None else int(seq)
 
-    async def forget(self, index: int, hashes: Sequence[bytes]) -> None:
+    async def forget(self, index: int, hashes: Sequence[bytes], build: Build) -> Head:
         """Under the lock of the head, as an append: no intent is opened or closed meanwhile."""
         connection, count = self._require(), len(hashes)
         numbers = list(range(index, index + count))
+        self._alone = False
         try:
+            counted = await self._count(connection)
             async with connection.transaction():
-                await connection.fetchrow(_LOCK_HEAD)
+                head = await self._lock_head(connection)
+                if counted is not None:
+                    size, taken = counted
+                    taken += await connection.fetchval(_SUM, size, head.size)
+                    await connection.execute(_SET_ROOM, head.size, taken)
                 gone = await connection.fetchval(
                     _FORGET, numbers, list(hashes), index * BUNDLE, numbers[-1] * BUNDLE + BUNDLE
                 )
                 if gone != count * BUNDLE:
                     raise StoreError("what is to be archived is not what the log begins with, or is not over")
+                batch = await self._write(connection, head, build)
         except _FAILURES as error:
             self._drop()
             raise _store_error(error) from error
+        return batch.head
+
+    async def _count(self, connection: Any) -> tuple[int, int] | None:
+        """A size of the log and what its entries take, counted beside appends; None: that is known already.
+
+        It is kept in a transaction that moves the head: an append that has waited for it begins anew and sees it.
+        """
+        if await connection.fetchval(_COUNTED) is not None:
+            return None
+        async with connection.transaction():
+            await connection.execute("SET LOCAL statement_timeout = 0")
+            size = await connection.fetchval("SELECT size FROM audit_head")
+            return size, await connection.fetchval(_SUM, 0, size, timeout=COUNT_TIMEOUT)
 
     async def cursors(self) -> dict[str, int]:
         """How far the sinks have come (`mastio_audit.sinks.postgres`)."""
@@ -299,16 +340,23 @@ class PostgresStore(PostgresReader):
 
     async def _append_locked(self, connection: Any, build: Build) -> Head:
         await connection.execute("BEGIN")
-        row = await connection.fetchrow(_LOCK_HEAD)
-        if row is None:
-            raise DamageError("the head of the audit log is gone")
-        head = Head(row["size"], row["last_hash"], split(row["frontier"]))
-        batch = build(head)
-        if await connection.fetchval(_WRITE, *_parameters(head, batch)) != 1:
-            raise StoreError("an intent was closed by somebody else")
+        head = await self._lock_head(connection)
+        batch = await self._write(connection, head, build)
         await connection.execute("COMMIT")
         self._last, self._alone = batch.head, head == self._last
         return batch.head
+
+    async def _lock_head(self, connection: Any) -> Head:
+        row = await connection.fetchrow(_LOCK_HEAD)
+        if row is None:
+            raise DamageError("the head of the audit log is gone")
+        return Head(row["size"], row["last_hash"], split(row["frontier"]))
+
+    async def _write(self, connection: Any, head: Head, build: Build) -> Batch:
+        batch = build(head)
+        if await connection.fetchval(_WRITE, *_parameters(head, batch)) != 1:
+            raise StoreError("an intent was closed by somebody else")
+        return batch
 
     async def _refuse_unsafe(self) -> None:
         """An answer must mean stable storage: no `fsync = off`; `synchronous_commit` is at least a local flush."""
@@ -336,6 +384,7 @@ class PostgresStore(PostgresReader):
             await self._require().execute("SELECT pg_advisory_xact_lock($1)", _SCHEMA_LOCK)
             await self._require().execute(_SCHEMA)
             await self._require().execute(_FIRST_HEAD, FORMAT)
+            await self._require().execute(_FIRST_ROOM)
 
 
 def _parameters(head: Head, batch: Batch) -> tuple[object, ...]:
@@ -354,6 +403,7 @@ def _parameters(head: Head, batch: Batch) -> tuple[object, ...]:
         [node.level for node in batch.nodes],
         [node.index for node in batch.nodes],
         [node.hash for node in batch.nodes],
+        sum(len(entry) + _BESIDE for _, entry in batch.rows),
     )
 
 

@@ -20,7 +20,7 @@ import contextlib
 import functools
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from mastio.errors import AuditError, ConfigurationError
@@ -330,8 +330,7 @@ class Sequencer:
             raise ChainError("the head of the log is gone", extent.end)
         if extent.end != head.size:
             raise ChainError("the head and the entries end at different places", min(extent.end, head.size))
-        start = max(head.size - TAIL, extent.start)
-        rows = await self._store.read(start, head.size - start)
+        start, rows = await self._read_tail(head, extent.start)
         chain.verify_tail(start, rows, head)
         if head.frontier != await rebuild_frontier(self._store, head.size):
             raise ChainError("the frontier in the head is not that of the tree up to it", max(head.size - 1, 0))
@@ -341,6 +340,15 @@ class Sequencer:
                 raise ChainError("it is not there as it was confirmed", known.size - 1)
         if self._history is not None:
             await self._history(self._store)
+
+    async def _read_tail(self, head: Head, begins: int) -> tuple[int, Sequence[Row]]:
+        """The last entries and where they begin, `begins` at the earliest. Some may be archived meanwhile."""
+        while True:
+            start = max(head.size - TAIL, begins)
+            rows = await self._store.read(start, head.size - start)
+            begins = (await self._store.extent()).start
+            if begins <= start:
+                return start, rows
 
     async def _close_cut(self, intents: Iterable[Row], event: Entry | None) -> None:
         """Store an outcome `unknown` for each of the intents, and the event."""

@@ -237,16 +237,18 @@ class SqliteStore(SqliteReader):
         [(seq,)] = await self._run(self._rows, "SELECT min(seq) FROM open_intents")
         return None if seq is None else int(seq)
 
-    async def forget(self, index: int, hashes: Sequence[bytes]) -> None:
-        await self._run(self._forget, index, hashes)
+    async def forget(self, index: int, hashes: Sequence[bytes], build: Build) -> Head:
+        return await self._run(self._forget, index, hashes, build)
 
-    def _forget(self, index: int, hashes: Sequence[bytes]) -> None:
+    def _forget(self, index: int, hashes: Sequence[bytes], build: Build) -> Head:
         connection = self._require()
         try:
             with connection:
                 _forget(connection, index, hashes)
+                head = _write(connection, build)
         except apsw.Error as error:
             raise _store_error(error) from error
+        return head
 
     def _leave_event_loop(self) -> None:
         _log.info("an audit commit was slow; commits run in a thread from now on")

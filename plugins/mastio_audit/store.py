@@ -150,10 +150,10 @@ class AuditStore(LogReader, Protocol):
     async def oldest_open(self) -> int | None:
         """The `seq` of the first intent without an outcome."""
 
-    async def forget(self, index: int, hashes: Sequence[bytes]) -> None:
+    async def forget(self, index: int, hashes: Sequence[bytes], build: Build) -> Head:
         """Keep only the leaf hashes of some bundles, from `index` on: their entries are in an archive. `hashes` are
-        those of one bundle each, joined. One durable transaction. Raises `StoreError`: where bundles before are still
-        here, where an intent among the entries is open, or in doubt.
+        those of one bundle each, joined. What `build` makes is appended in the same durable transaction. Raises
+        `StoreError`: where bundles before are still here, where an intent among the entries is open, or in doubt.
         """
 
 

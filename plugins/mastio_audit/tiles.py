@@ -111,15 +111,24 @@ async def read_hash(reader: LogReader, index: int) -> bytes | None:
 async def read_hashes(reader: LogReader, level: int, start: int, count: int) -> list[bytes]:
     """Exactly these hashes of a level, of one tile. Raises `ChainError` where one is missing, `StoreError`."""
     if level == 0:
-        kept = await reader.archived(start // WIDTH)
-        if kept is not None:
-            at = start % WIDTH
-            return [kept[32 * n : 32 * n + 32] for n in range(at, at + count)]
-        return [leaf_hash(entry) for entry in await read_entries(reader, start, count)]
+        return await _read_leaves(reader, start, count)
     nodes = await reader.nodes(level, start, count)
     if [node.index for node in nodes] != list(range(start, start + count)):
         raise ChainError("a hash of the tree over it is missing", start << (HEIGHT * level))
     return [node.hash for node in nodes]
+
+
+async def _read_leaves(reader: LogReader, start: int, count: int) -> list[bytes]:
+    kept = await reader.archived(start // WIDTH)
+    if kept is None:
+        try:
+            return [leaf_hash(entry) for entry in await read_entries(reader, start, count)]
+        except ChainError:
+            kept = await reader.archived(start // WIDTH)  # meanwhile
+            if kept is None:
+                raise
+    at = start % WIDTH
+    return [kept[32 * n : 32 * n + 32] for n in range(at, at + count)]
 
 
 async def read_tile(reader: LogReader, tile: Tile) -> bytes:

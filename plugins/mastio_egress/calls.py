@@ -163,8 +163,8 @@ class Calls:
         raise DispatchError("The upstream redirected too often.")
 
     async def _is_permitted(self, recorded: Recorded, hop: Hop) -> bool:
-        """Whether policies permit what a redirect asks for, as if the agent had asked for it. What a human would have to
-        approve does not count."""
+        """Whether policies permit what a redirect asks for, as if the agent had asked for it. What a human would have
+        to approve does not count."""
         asked = hop.asked
         attributes = {
             **recorded.action.attributes,

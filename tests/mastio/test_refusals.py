@@ -118,6 +118,56 @@ async def test_a_count_that_cannot_be_recorded_is_kept(monkeypatch: pytest.Monke
     assert [entry.request["refused"] for entry in told] == [1]
 
 
+async def test_a_count_that_is_being_recorded_at_the_end_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(refusal_log, "EVERY", 0.001)
+    begun, going_on = asyncio.Event(), asyncio.Event()
+    told: list[Any] = []
+
+    async def record(entry: Any) -> int:
+        begun.set()
+        await going_on.wait()
+        told.append(entry)
+        return 0
+
+    log = refusal_log.RefusalLog(Refusals(1, 0.001), record, lambda: 1.0)
+    assert log.takes("192.0.2.1") and not log.takes("192.0.2.1")
+    await begun.wait()
+    assert not log.takes("192.0.2.1"), "one more, while the first is being recorded"
+    closing = asyncio.create_task(log.close())
+    await asyncio.sleep(0)
+    going_on.set()
+    await closing
+    assert [entry.request["refused"] for entry in told] == [1, 1]
+
+
+async def test_a_count_waits_for_no_clock_at_the_end() -> None:
+    told: list[Any] = []
+
+    async def record(entry: Any) -> int:
+        told.append(entry)
+        return 0
+
+    log = refusal_log.RefusalLog(Refusals(1, 0.001), record, lambda: 1.0)
+    assert log.takes("192.0.2.1") and not log.takes("192.0.2.1")
+    await asyncio.sleep(0)
+    async with asyncio.timeout(refusal_log.EVERY / 2):
+        await log.close()
+    assert [entry.request["refused"] for entry in told] == [1]
+
+
+@pytest.mark.parametrize("error", [asyncio.CancelledError, ZeroDivisionError])
+async def test_a_count_is_kept_whatever_happens(error: type[BaseException]) -> None:
+    async def record(entry: Any) -> int:
+        raise error
+
+    refusals = Refusals(1, 0.001)
+    log = refusal_log.RefusalLog(refusals, record, lambda: 1.0)
+    assert refusals.takes("192.0.2.1", 1.0) and not refusals.takes("192.0.2.1", 1.0)
+    with pytest.raises(error):
+        await log.close()
+    assert refusals.take_counted() == {"192.0.2.1": 1}
+
+
 async def test_an_agent_is_always_recorded() -> None:
     world = World(authorize=None)
     world.hooks = World(authorize=deny, record=world.record).hooks

@@ -9,6 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from mastio.errors import ConfigurationError
 from mastio.native import Wish, describe_redaction, write_settings
 from mastio.plan import read_plan
 from support.appliance import Appliance, open_appliance
@@ -43,6 +44,15 @@ def test_settings_that_are_there_change_only_on_request(tmp_path: Path, before: 
     assert not write_settings(file, Wish(None, None, None, None, True)), "the second time changes nothing"
     assert write_settings(file, Wish(None, None, None, None, False))
     assert tomllib.loads(file.read_text())["redaction"]["unspoken"] == "flag"
+
+
+@pytest.mark.parametrize("odd", ["redaction = {restore = 1}\n", "redaction.deadline = 1\n", "[redaction] # mine"])
+def test_settings_that_cannot_be_changed_safely_stay_as_they_were(tmp_path: Path, odd: str) -> None:
+    file = tmp_path / "mastio.toml"
+    file.write_text(odd)
+    with pytest.raises(ConfigurationError, match="changed safely"):
+        write_settings(file, Wish(None, None, None, None, True))
+    assert file.read_text() == odd
 
 
 @pytest.fixture(scope="module")

@@ -103,7 +103,8 @@ def test_a_redirect_leads_only_where_the_agent_might_have_gone(scene: Scene) -> 
     """Where policies forbid it, the caller gets the redirect, and asking for it is refused."""
     scene.connect("led", redirects=True)
     for to, method, status in (
-        ("/echo/open", "GET", 200), ("/echo/secret/x", "GET", 307), ("/echo/open", "POST", 200), ("/echo/secret", "POST", 307),
+        ("/echo/open", "GET", 200), ("/echo/secret/x", "GET", 307), ("/echo/open", "POST", 200),
+        ("/echo/secret", "POST", 307),
     ):  # fmt: skip
         scene.upstream.ways["moved"] = lambda handler, _, to=to: handler.send(307, b"moved", ("location", to))
         before = len(scene.upstream.arrived)

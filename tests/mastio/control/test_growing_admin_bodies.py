@@ -11,7 +11,7 @@ import pytest
 from pydantic import BaseModel, ValidationError
 
 from mastio.cedar import source
-from mastio.cedar.source import MAX_LITERALS, PIECE, CedarError, read_cedar
+from mastio.cedar.source import MAX_LITERALS, PIECE, CedarError, read_cedar, verify_cedar
 from mastio.control.connection_models import ConnectionBody
 from mastio.control.models import AgentPatch, BudgetBody, EnrollmentRequest, PolicyBody, ProviderBody
 from mastio.control.redaction import RedactionBody
@@ -95,7 +95,7 @@ def test_the_library_gets_few_policies_at_a_time(monkeypatch: pytest.MonkeyPatch
 def test_what_is_too_long_is_refused_with_a_reason(condition: str) -> None:
     for _ in range(2):  # the second time it is remembered
         with pytest.raises(CedarError, match="A policy has"):
-            read_cedar(f"{PERMIT} when {{ {condition} }};")
+            verify_cedar(f"{PERMIT} when {{ {condition} }};")
 
 
 def test_lines_are_those_of_the_source_in_every_piece() -> None:

@@ -187,7 +187,12 @@ def place(request: pytest.FixtureRequest, tmp_path: Path, sqlite_place: Place) -
     """An empty log, once for each kind of store."""
     if request.param == "sqlite":
         return sqlite_place
-    cluster: Cluster = request.getfixturevalue("cluster")
+    found: Place = request.getfixturevalue("postgresql_place")
+    return found
+
+
+@pytest.fixture
+def postgresql_place(cluster: Cluster, tmp_path: Path) -> Place:
     return Place("postgresql", tmp_path, cluster.create())
 
 

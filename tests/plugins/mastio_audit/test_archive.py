@@ -16,13 +16,15 @@ from mastio.exchange import Entry
 from mastio.transparency import merkle, notes
 from mastio.transparency.merkle import leaf_hash
 from mastio_audit import archiving, tiles
-from mastio_audit.archive import Archive, Archives
+from mastio_audit.archive import Archive, Archives, JoinedReader
 from mastio_audit.archiving import Limits, archive
+from mastio_audit.chain import Head
 from mastio_audit.doors import Doors, Wanted
 from mastio_audit.recompute import Recomputation
 from mastio_audit.sequencer import Sequencer
-from mastio_audit.store import StoreError
+from mastio_audit.store import Batch, StoreError
 from mastio_audit.trust import Keyring
+from mastio_audit.verify import verify_log
 from mastio_audit.verify_served import verify_served
 from support.audit.verification import (
     FIRST,
@@ -282,7 +284,7 @@ class Cut(Exception):
     """The process ends here."""
 
 
-STEPS = ("write", "sync", "forget before", "forget after", "announce")
+STEPS = ("write", "sync", "forget before", "forget after")
 
 
 @pytest.mark.parametrize("step", STEPS)
@@ -298,26 +300,79 @@ def test_a_crash_loses_nothing_and_the_next_run_goes_on(
             patch.setattr(archiving, "_write_durably", after(3, archiving._write_durably, cut))
         elif step == "sync":
             patch.setattr(archiving, "_sync_folders", after(4, archiving._sync_folders, cut))
-        elif step == "announce":
-            patch.setattr(archiving, "_announce", cut)
         else:
             store = type(stored.place.store())
             inner = store._forget  # type: ignore[attr-defined]
 
-            def forget(self: Any, index: int, hashes: Any) -> None:
-                if step == "forget after":
-                    inner(self, index, hashes)
+            def forget(self: Any, index: int, *rest: Any) -> Any:
+                if index == 1 and step == "forget before":
+                    raise Cut
+                head = inner(self, index, *rest)
                 if index == 1:
                     raise Cut
-                if step == "forget before":
-                    inner(self, index, hashes)
+                return head
 
             patch.setattr(store, "_forget", forget)
         with pytest.raises(Cut):
             stored.archive()
     assert stored.verify()[0] == 0, "it is whole at every moment"
+    [(first,)] = stored.place.tamper("SELECT min(seq) FROM entries")
+    assert announced(stored) == list(range(0, first, 256)), "what is not here any more was said"
     assert stored.archive()["end"] == 512
     assert stored.verify()[0] == 0
+
+
+def announced(log: Archived) -> list[int]:
+    """Where what was said to have been moved begins."""
+    entries = [json.loads(entry) for entry in rows_of(log.place)]
+    return [entry["request"]["from"] for entry in entries if entry["kind"] == "audit.archived"]
+
+
+def test_what_is_moved_and_its_entry_are_one_transaction(log: Archived) -> None:
+    def fail(head: Head) -> Batch:
+        raise StoreError("no room")
+
+    async def run() -> None:
+        store = log.place.store()
+        await store.open()
+        with pytest.raises(StoreError):
+            await store.forget(0, [b"x" * 8192], fail)
+        await store.close()
+
+    asyncio.run(run())
+    assert rows_of(log.place) == log.entries
+
+
+def used(log: Archived) -> int:
+    async def ask(reader: Any) -> int:
+        return int((await reader.space()).used)
+
+    return int(log.ask(ask))
+
+
+def test_archiving_gives_room_back(log: Archived) -> None:
+    append(log.place, [event(number, text="x" * 400) for number in range(2000)])
+    keep(log.place.data, checkpoint_of(rows_of(log.place)))
+    before, entries = used(log), sum(map(len, rows_of(log.place)))
+    assert entries < before < 2 * entries
+    assert log.archive()["end"] == 2560
+    assert used(log) < before / 2
+
+
+def test_what_an_earlier_version_stored_is_counted_when_it_is_archived(
+    postgresql_place: Place, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = Archived(postgresql_place, tmp_path / "archive", capsys)
+    [(counted,)] = log.place.tamper("SELECT bytes FROM audit_room")
+    assert counted == sum(len(entry) + 64 for entry in log.entries)
+    log.place.tamper("UPDATE audit_room SET size = size - 1, bytes = bytes - 200")
+    [(table,)] = log.place.tamper("SELECT pg_total_relation_size('audit_entries')")
+    assert used(log) >= table, "what an earlier version appended to is not known"
+    log.place.tamper("DELETE FROM audit_room")
+    assert used(log) >= table
+    log.archive()
+    rows = rows_of(log.place)
+    assert log.place.tamper("SELECT size, bytes FROM audit_room") == [(SIZE + 1, sum(len(row) + 64 for row in rows))]
 
 
 def after(count: int, good: Callable[..., Any], bad: Callable[..., Any]) -> Callable[..., Any]:
@@ -392,21 +447,122 @@ def test_archiving_beside_a_running_appliance(log: Archived) -> None:
 def test_a_bundle_with_an_open_intent_is_not_forgotten(log: Archived) -> None:
     log.place.tamper("INSERT INTO open_intents VALUES ($1, $2, $3)", 5, "x", "node/0")
 
+    def nothing(head: Head) -> Batch:
+        return Batch([], head)
+
     async def run() -> None:
         store = log.place.store()
         await store.open()
         try:
             with pytest.raises(StoreError):
-                await store.forget(0, [b"x" * 8192])
+                await store.forget(0, [b"x" * 8192], nothing)
             await store.close()
             await store.open()
             with pytest.raises(StoreError):
-                await store.forget(1, [b"x" * 8192])
+                await store.forget(1, [b"x" * 8192], nothing)
         finally:
             await store.close()
 
     asyncio.run(run())
     assert rows_of(log.place) == log.entries
+
+
+def test_what_is_counted_beside_a_running_appliance_stays_counted(
+    postgresql_place: Place, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = Archived(postgresql_place, tmp_path / "archive", capsys)
+    log.place.tamper("DELETE FROM audit_room")
+
+    async def run() -> None:
+        announce: Callable[[str], Entry] = lambda kind: Entry("process", "event", kind)  # noqa: E731
+        sequencer = Sequencer(log.place.store(), "node/0", lambda: 1_700_000_001.0, announce)
+        await sequencer.open(lambda owner: owner == "node/0")
+        moving = asyncio.create_task(move(log))
+        number = 0
+        while not moving.done():
+            await sequencer.record(event(number))
+            number += 1
+        await moving
+        await sequencer.record(event(number))
+        await sequencer.close()
+
+    asyncio.run(run())
+    rows = [len(row) + 64 for row in rows_of(log.place)]
+    assert log.place.tamper("SELECT size, bytes FROM audit_room") == [(512 + len(rows), sum(rows))]
+
+
+class Moving:
+    """A reader, or a store, of a log whose beginning is archived just before the first read of more than one entry."""
+
+    def __init__(self, log: Archived, reader: Any) -> None:
+        self.log = log
+        self.moved = False
+        self._reader = reader
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._reader, name)
+
+    async def read(self, start: int, limit: int) -> Any:
+        if limit > 1 and not self.moved:
+            self.moved = True
+            await move(self.log)
+        return await self._reader.read(start, limit)
+
+
+async def move(log: Archived) -> None:
+    store = log.place.store("archive/0", alone=False)
+    await store.open()
+    checkpoint = notes.parse_checkpoint(notes.parse_note(log.signed).text)
+    assert (await archive(store, log.folder, Limits(4e9, checkpoint, {}), {})).end == 512
+    await store.close()
+
+
+class TestMovedMeanwhile:
+    """What is archived between two questions of a reader is no damage, and no silent gap."""
+
+    async def test_verification(self, stored: Archived) -> None:
+        reader: Any = Moving(stored, stored.place.reader())
+        report = await verify_log(JoinedReader(reader, [stored.folder]), lambda done, size: None)
+        assert reader.moved and report.problem is None and report.size == SIZE
+
+    async def test_a_gap_stays_a_gap(self, stored: Archived) -> None:
+        stored.place.tamper("DELETE FROM entries WHERE seq = 600")
+        reader: Any = Moving(stored, stored.place.reader())
+        report = await verify_log(JoinedReader(reader, [stored.folder]), lambda done, size: None)
+        assert reader.moved and report.problem is not None and report.first_bad == 600
+
+    async def test_the_tree(self, stored: Archived) -> None:
+        reader: Any = Moving(stored, stored.place.reader())
+        await reader.open()
+        root = notes.parse_checkpoint(notes.parse_note(checkpoint_of(stored.entries[:300])).text).root
+        assert await tiles.read_root(reader, 300) == root and reader.moved
+        await reader.close()
+
+    async def test_an_appliance_that_starts(self, stored: Archived) -> None:
+        store: Any = Moving(stored, stored.place.store())
+        sequencer = Sequencer(store, "node/0", lambda: 1.0, lambda kind: Entry("process", "event", kind))
+        await sequencer.open(lambda owner: owner == "node/0")
+        assert store.moved and sequencer.closed is None
+        await sequencer.close()
+
+    @pytest.mark.parametrize("start", [0, -1])
+    async def test_a_page_of_entries(self, stored: Archived, start: int) -> None:
+        reader: Any = Moving(stored, stored.place.reader())
+        keys: Any = SimpleNamespace(origin=ORIGIN, signers=lambda now: [FIRST])
+        doors = Doors(reader, keys, lambda: 0.0, stored.place.data / "log" / "cosigned")
+        recorded: Any = SimpleNamespace(
+            message=SimpleNamespace(plan=Wanted(start=start, limit=10)),
+            principal=SimpleNamespace(is_agent=False, name="demo"),
+        )
+        if start < 0:
+            reply: Any = await doors.dispatch["audit.entries"](recorded)
+            assert json.loads(reply.body.splitlines()[0])["seq"] == 512
+        else:
+            with pytest.raises(MastioError) as refused:
+                await doors.dispatch["audit.entries"](recorded)
+            assert refused.value.code == "archived" and "from=512" in dict(refused.value.headers)["Link"]
+        assert reader.moved
+        await doors.close()
 
 
 class TestRest:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -13,6 +14,7 @@ import pytest
 from pydantic import ValidationError
 
 from mastio.errors import ConfigurationError
+from mastio.transparency.merkle import leaf_hash
 from mastio_audit import AuditSettings, plugin
 from mastio_audit.chain import Row
 from mastio_audit.sinks.courier import Courier, Pace
@@ -188,6 +190,40 @@ async def test_a_hole_in_the_log_stops_nothing(sqlite_place: Place, batch: MakeB
     sink = Receiver()
     async with carrying(sqlite_place, sink):
         await until(lambda: len(sink.rows) == 8, "the others are delivered")
+
+
+async def archive_beginning(place: Place, batch: MakeBatch) -> None:
+    """The first 256 of 300 entries are not here any more; 301 are said to be there."""
+    await fill(place, batch, 0, 300)
+    store = place.store()
+    await store.open()
+    hashes = b"".join(leaf_hash(entry) for _, entry in await store.read(0, 256))
+    await store.forget(0, [hashes], batch(("event", "archived")))
+    await store.close()
+
+
+async def test_a_new_sink_of_an_archived_log_begins_with_what_is_here(
+    place: Place, batch: MakeBatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    await archive_beginning(place, batch)
+    sink = Receiver()
+    async with carrying(place, sink):
+        await until(lambda: len(sink.rows) == 45, "what is here is delivered")
+        await until_confirmed(place, 301)
+    assert sink.rows[0][0] == 256
+    said = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
+    assert said == ["the audit sink siem gets no entries before 256: they are archived"]
+
+
+async def test_a_hole_in_an_archived_log_is_told(
+    sqlite_place: Place, batch: MakeBatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    await archive_beginning(sqlite_place, batch)
+    sqlite_place.tamper("DELETE FROM entries WHERE seq = $1", 270)
+    sink = Receiver()
+    async with carrying(sqlite_place, sink):
+        await until(lambda: len(sink.rows) == 44, "the others are delivered")
+    assert "lacks entries after index 256" in caplog.text
 
 
 # --- the cursor ------------------------------------------------------------------------------------------------------

@@ -87,7 +87,7 @@ class MemoryStore:
     async def oldest_open(self) -> int | None:
         return min(self.open_intents, default=None)
 
-    async def forget(self, index: int, hashes: Sequence[bytes]) -> None:
+    async def forget(self, index: int, hashes: Sequence[bytes], build: Build) -> Head:
         raise StoreError("nothing is archived from memory")
 
     async def leftovers(self, owner: str) -> Sequence[Row]:
