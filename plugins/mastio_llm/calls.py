@@ -169,14 +169,16 @@ class Calls:
 
 
 async def _ask(way: Way, provider: Open, health: Health, recorded: Recorded) -> Reply:
-    """What a stream used is not asked of a provider that refused to be asked."""
+    """What a stream used is not asked of a provider that refuses to be asked. That it does is known where the same call
+    is answered without the question, of a caller who said nothing of it: else the caller's own options were refused."""
     if health.refuses_options:
         way = way.unasked
     try:
         return await attempt(way, provider.pool, provider.credential, recorded)
     except UsageRefused:
-        health.refuses_options = True
-        return await attempt(way.unasked, provider.pool, provider.credential, recorded)
+        reply = await attempt(way.unasked, provider.pool, provider.credential, recorded)
+        health.refuses_options = health.refuses_options or (reply.status == 200 and way.asked.usage == "silent")
+        return reply
 
 
 async def _watch(windows: AsyncIterator[Window], health: Health) -> AsyncIterator[Window]:
