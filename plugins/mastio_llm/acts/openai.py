@@ -17,14 +17,15 @@ GRAMMAR = Grammar(
         "parameters", "json_schema", "schema", "format", "metadata", "annotations", "logprobs", "logit_bias", "headers",
         "filters", "user_location", "allowed_tools", "require_approval", "results", "operation", "action", "actions",
         "client_metadata", "response_format", "guided_json", "structured_outputs", "chat_template_kwargs",
-        "tool_choice",
+        "tool_choice", "arguments", "pending_safety_checks", "acknowledged_safety_checks",
     }),
     texts=frozenset({
-        "content", "text", "input", "instructions", "arguments", "output", "description", "name", "role", "type", "id",
+        "content", "text", "input", "instructions", "output", "description", "name", "role", "type", "id",
         "call_id", "tool_call_id", "refusal", "reasoning_content", "reasoning", "thinking", "summary", "model", "title",
         "authorization", "user", "prompt_cache_key", "safety_identifier", "server_label", "server_description",
         "filename", "status", "query", "encrypted_content", "signature", "diff", "stop",
-        "$schema", "$id", "$ref",
+        "stdout", "stderr", "commands", "current_url", "transcript", "bad_words", "guided_choice", "guided_regex",
+        "guided_grammar", "$schema", "$id", "$ref",
     }),
     past=frozenset({
         "web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call", "mcp_call",

@@ -154,6 +154,36 @@ CLIENT: list[tuple[Any, dict[str, Any]]] = [
             {"type": "output_text", "text": METADATA, "annotations": [{"type": "url_citation", "url": METADATA}]}]},
         {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "a"},
     ], "store": False, "stream_options": {}, "tool_choice": {"type": "allowed_tools", "tools": [{"type": "mcp"}]}}),
+    *(("openai", {"input": [item]}) for item in (
+        {"type": "shell_call", "action": {"commands": [METADATA]}, "call_id": "c"},
+        {"type": "shell_call_output", "call_id": "c", "output": [
+            {"stdout": "https://github.com/a/b\n", "stderr": METADATA, "outcome": {"type": "exit", "exit_code": 0}}]},
+        {"type": "shell_call_output", "call_id": "c", "commands": [METADATA], "output": [{"stdout": METADATA}]},
+        {"type": "computer_call", "action": {"type": "type", "text": METADATA},
+         "pending_safety_checks": [{"id": "s", "code": "c", "message": METADATA}]},
+        {"type": "computer_call_output", "current_url": "http://localhost:8080/x",
+         "acknowledged_safety_checks": [{"id": "s", "message": METADATA}],
+         "output": {"type": "computer_screenshot", "image_url": "data:image/png;base64,AAAA"}},
+        {"type": "custom_tool_call", "call_id": "c", "name": "n", "input": METADATA},
+        {"type": "custom_tool_call_output", "call_id": "c", "output": [{"type": "input_text", "text": METADATA}]},
+        {"type": "local_shell_call", "action": {"type": "exec", "command": [METADATA], "env": {"X_URL": METADATA}}},
+        {"type": "local_shell_call_output", "id": "l", "output": METADATA},
+        {"type": "apply_patch_call", "operation": {"type": "create_file", "path": METADATA, "diff": METADATA}},
+        {"type": "function_call", "call_id": "c", "name": "n", "arguments": {"url": "http://localhost"}},
+        {"type": "tool_search_call", "arguments": {"urls": [METADATA]}, "execution": "client"},
+    )),
+    ("openai", {"messages": [
+        {"role": "assistant", "tool_calls": [
+            {"id": "c", "function": {"name": "f", "arguments": {"url": "http://localhost", "file_id": "x"}}},
+            {"id": "d", "type": "custom", "custom": {"name": "f", "input": METADATA}}]},
+        {"role": "assistant", "function_call": {"name": "f", "arguments": {"image_url": METADATA}}},
+    ], "stop": ["http://", METADATA], "prediction": {"type": "content", "content": METADATA},
+       "bad_words": [METADATA], "guided_choice": [METADATA]}),
+    ("anthropic", {"stop_sequences": ["http://", METADATA]}),
+    ("gemini", {"generationConfig": {"stopSequences": ["https://", METADATA]}}),
+    ("gemini", {"generation_config": {"stop_sequences": ["https://", METADATA]}}),
+    ("gemini", {"contents": [{"parts": [{"partMetadata": {"url": METADATA}},
+                                        {"functionCall": {"partialArgs": [{"stringValue": METADATA}]}}]}]}),
     ("anthropic", {"tools": [
         {"name": "web_search", "input_schema": SCHEMA}, {"type": "custom", "name": "mcp", "input_schema": SCHEMA},
         {"type": None, "name": "x"}, {"type": "bash_20250124", "name": "bash"},
@@ -179,6 +209,8 @@ def test_what_the_caller_does_itself_is_nothing_of_the_providers(dialect: Any, d
 
 
 INNER: list[tuple[Any, dict[str, Any]]] = [
+    ("openai", {"input": [{"type": "computer_call_output", "output": {"image_url": METADATA}}]}),
+    ("openai", {"input": [{"type": "function_call_output", "output": [{"type": "input_file", "file_url": METADATA}]}]}),
     ("openai", {"input": [{"type": "image_url", "image_url": {"url": METADATA}}]}),
     ("openai", {"input": [{"image": METADATA}]}),
     ("openai", {"tools": [{"type": "image_generation", "input_image_mask": {"image_url": METADATA}}]}),
