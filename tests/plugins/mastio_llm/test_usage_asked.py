@@ -7,10 +7,14 @@ from typing import Any
 import orjson
 import pytest
 
+from mastio.store.base import ProviderRow
 from mastio.strictjson import set_member
+from mastio_llm.attempt import Way
 from mastio_llm.dialects import OPERATIONS
 from mastio_llm.dialects.openai import ask_chat_usage, hide_chat_usage
+from mastio_llm.dialects.operation import AsksUsage
 from mastio_llm.sse import Splitter
+from mastio_llm.ways import Choice
 
 CHAT = OPERATIONS["/v1/chat/completions"]
 
@@ -49,6 +53,15 @@ def test_a_member_is_set_wherever_it_stands(value: Any) -> None:
             assert orjson.loads(set_member(body, "m", new, is_new=False)) == {**orjson.loads(body), "m": new}
     with pytest.raises(KeyError):
         set_member(b'{"a":{"m":1}}', "m", 1, is_new=False)
+
+
+@pytest.mark.parametrize(("asked", "rewrites"), [("always", 0), ("yes", 0), ("silent", 0), ("no", 1)])
+def test_a_body_whose_members_are_searched_is_rewritten(asked: AsksUsage, rewrites: int) -> None:
+    """A long one beside the event loop. What is only added to its beginning takes no time."""
+    document = {"model": "m", "messages": [], "stream": True}
+    call = CHAT.find({}, b"", document)._replace(usage=asked)
+    choice = Choice(ProviderRow("stub", "openai", "https://stub.test/v1"), "m", renamed=False)
+    assert Way(CHAT, call, choice, None, "", None).rewrites(None) == bool(rewrites)
 
 
 NULL = b'data: {"choices":[{"delta":{"content":"a"}}],"usage":null}\n\n'
