@@ -33,6 +33,8 @@ CHAT = OPERATIONS["/v1/chat/completions"]
         (b'{"stream":true,"stream_options":{"include_usage":true}}', "yes",
          b'{"stream":true,"stream_options":{"include_usage":true}}'),
         (b'{"stream":true,"stream_options":"x"}', "yes", b'{"stream":true,"stream_options":"x"}'),
+        *((raw, "yes", raw) for raw in (b'{"stream":true,"stream_options":{"include_usage":1}}',
+                                        b'{"stream":true,"stream_options":{"include_usage":"true"}}')),
         (b'{"stream":false}', "always", b'{"stream":false}'),
         (b'{"a":"\\"stream_options\\":{}","stream_\\u006fptions":{"x":","},"stream":true}', "no",
          b'{"a":"\\"stream_options\\":{}","stream_\\u006fptions":{"x":",","include_usage":true},"stream":true}'),
@@ -69,13 +71,19 @@ PLAIN = b'data: {"choices":[{"delta":{"content":"a"}}]}\n\n'
 USAGE = b'data: {"choices":[],"usage":{"prompt_tokens":1,"completion_tokens":2}}\n\n'
 
 
+UNASKED = (
+    b"event: chunk\r\nid: 7\r\n"
+    b'data: {"choices":[{"finish_reason":"stop"}],"n":12345678901234567890123,"usage":{"prompt_tokens":1}}\r\n\r\n'
+)
+"""Of a provider that says in its last chunk what was used, whoever asks."""
+
+
 @pytest.mark.parametrize(
     ("data", "left"),
     [
         (PLAIN, PLAIN), (NULL, PLAIN), (USAGE, b""), (NULL + USAGE + b"data: [DONE]\n\n", PLAIN + b"data: [DONE]\n\n"),
         (b'data: {"choices":[{"delta":{"content":", \\"usage\\": null"}}]}\n\n',) * 2,
-        (b'data: {"choices":[{"finish_reason":"stop"}],"usage":{"prompt_tokens":1}}\n\n',
-         b'data: {"choices":[{"finish_reason":"stop"}]}\n\n'),
+        (UNASKED, UNASKED), (UNASKED + USAGE, UNASKED),
         (b'data: {"error":{"usage":"x"}}\n\n',) * 2,
         (b'data: {"usage":{"prompt_tokens":1}}\n\n',) * 2,
         (b'data: not json "usage"\n\n',) * 2, (b": comment\n\n",) * 2,
