@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -36,6 +37,13 @@ GRAMMAR = Grammar(
     tools=frozenset({"tools"}),
 )  # fmt: skip
 
+_FLAT = frozenset({"name", "parameters"})
+_FLAT_MOST = _FLAT | {"type", "description", "strict"}
+"""The members of a function that is written without its type, as some libraries do."""
+
+SEARCHING = re.compile(r".*-search-(?:preview|api)(?:-.*)?", re.DOTALL)
+"""Models that search the web whatever is asked."""
+
 STORED = ("previous_response_id", "conversation", "prompt")
 """Members of a call that name an object which the provider keeps, and are called as it is."""
 
@@ -47,10 +55,11 @@ KNOWN = frozenset({
 
 
 def read(document: Mapping[str, Any], found: Found) -> None:
-    if document.get("web_search_options") is not None:
+    model = document.get("model")
+    if document.get("web_search_options") is not None or (isinstance(model, str) and SEARCHING.fullmatch(model)):
         found.hosted.add("web_search")
     for name in STORED:
-        if document.get(name) is not None:
+        if document.get(name):
             found.stored.add(name)
     _read_items(document.get("input"), found)
     _read_messages(document.get("messages"), found)
@@ -89,7 +98,7 @@ def _is_client(tool: dict[str, Any]) -> bool:
     """Whether the caller runs it. A namespace only groups other tools; they are looked at one by one."""
     kind = tool.get("type")
     if kind is None:
-        return isinstance(tool.get("function"), dict)
+        return isinstance(tool.get("function"), dict) or (_FLAT <= tool.keys() <= _FLAT_MOST)
     if kind == "shell":
         environment = tool.get("environment")
         return isinstance(environment, dict) and environment.get("type") == "local"

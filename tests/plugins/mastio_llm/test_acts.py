@@ -71,6 +71,10 @@ OPENAI: list[tuple[dict[str, Any], Acts]] = [
     ({"search_parameters": {"mode": "on"}}, acts("search_parameters")),
     ({"plugins": [{"id": "web"}]}, acts("plugins")),
     ({"enable_search": True}, acts("enable_search")),
+    *(({name: {}}, acts(name)) for name in ("webSearch", "MCPServers", "data_sources", "toolResources", "websearch")),
+    ({"tools": [{"name": "f", "parameters": {}, "server_url": PUBLIC}]}, acts("unknown", "images.example.com")),
+    *(({"model": name}, acts("web_search")) for name in (
+        "gpt-4o-search-preview", "gpt-4o-mini-search-preview-2025-03-11", "openai/gpt-5-search-api")),
 ]  # fmt: skip
 
 ANTHROPIC: list[tuple[dict[str, Any], Acts]] = [
@@ -179,6 +183,11 @@ CLIENT: list[tuple[Any, dict[str, Any]]] = [
         {"role": "assistant", "function_call": {"name": "f", "arguments": {"image_url": METADATA}}},
     ], "stop": ["http://", METADATA], "prediction": {"type": "content", "content": METADATA},
        "bad_words": [METADATA], "guided_choice": [METADATA]}),
+    *(("openai", more) for more in (
+        {"user_profile": {"a": 1}, "profiles": [], "webbing": {}, "restored": True}, {"prompt": ""}, {"prompt": None},
+        {"conversation": ""}, {"model": "research-preview"},
+        {"tools": [{"name": "f", "parameters": SCHEMA}, {"name": "g", "description": "d", "parameters": {}}]},
+    )),
     ("anthropic", {"stop_sequences": ["http://", METADATA]}),
     ("gemini", {"generationConfig": {"stopSequences": ["https://", METADATA]}}),
     ("gemini", {"generation_config": {"stop_sequences": ["https://", METADATA]}}),
