@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -9,6 +10,8 @@ import pytest
 from mastio.errors import BadRequest
 from mastio_llm.acts import find_acts
 from mastio_llm.acts.found import MOST_NAMES, NO_ACTS, SHOWN, Acts
+from mastio_llm.calls import add_search, open_body
+from mastio_llm.dialects import OPERATIONS
 
 PUBLIC = "https://images.example.com/a.png"
 METADATA = "http://169.254.169.254/latest"
@@ -258,3 +261,12 @@ def test_names_are_plain_and_bounded() -> None:
     assert len(said["files"]) == SHOWN and said["more"] == MOST_NAMES - SHOWN  # type: ignore[arg-type]
     with pytest.raises(BadRequest, match="more than 256"):
         find_acts("openai", user(*parts))
+
+
+def test_a_model_that_searches_does_so_by_any_name_and_through_any_api() -> None:
+    body, head = b'{"model":"news","max_tokens":9,"temperature":0,"messages":[]}', SimpleNamespace(params={}, query=b"")
+    opened = open_body(OPERATIONS["/v1/messages"], head, body, 99)  # type: ignore[arg-type]
+    assert opened.asked.has_one_answer and not opened.facts.acts.reads_beyond
+    found = add_search(opened)
+    assert found.facts.acts == acts("web_search") and found.facts.acts.needs == {"tools.hosted"}
+    assert found.asked.looks_up and not found.asked.has_one_answer and found.facts.asked == found.asked
