@@ -33,7 +33,8 @@ TURN = 16 * 1024
 
 MAX_CHANNELS = 1024
 MAX_CLEAN = 4096
-"""Characters, and texts, that are remembered as having nothing in them: ids, mostly, that come with every event."""
+"""Characters, and texts with their names, that are remembered as having nothing in them: ids, mostly, that come with
+every event."""
 
 TAIL = 64
 """Characters by which a number may be cut between events."""
@@ -93,7 +94,7 @@ class StreamRewriter:
         self._is_array = form == "array"
         self._watches = watches
         self._channels: dict[Key, tuple[Channel, Frame]] = {}
-        self._clean: set[str] = set()
+        self._clean: set[tuple[str, str]] = set()
         self._uninspected: tuple[Finding, ...] = ()
         self._tails: dict[Key, str | None] = {}
         self._added = 0
@@ -218,7 +219,7 @@ class StreamRewriter:
             self._uninspected = merge((*self._uninspected, *document.uninspected))
         is_clean = True
         for watch in self._watches:
-            new = [n for n, leaf in enumerate(document.leaves) if leaf.text not in self._clean]
+            new = [n for n, leaf in enumerate(document.leaves) if (leaf.name, leaf.text) not in self._clean]
             if not new:
                 break
             passages = document.passages
@@ -234,7 +235,7 @@ class StreamRewriter:
                 document = Document(data, event, self._shape.names, "assistant")
         else:
             if is_clean and len(self._clean) < MAX_CLEAN:
-                self._clean.update(leaf.text for leaf in document.leaves if len(leaf.text) < MAX_CLEAN)
+                self._clean.update((leaf.name, leaf.text) for leaf in document.leaves if len(leaf.text) < MAX_CLEAN)
         return document.replace({}) if changed else data
 
     def _end(self, key: Key) -> bytes:

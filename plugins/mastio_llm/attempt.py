@@ -122,7 +122,8 @@ class Way:
     def rewrites(self, limit: int | None) -> bool:
         """Whether another body than the caller's goes up."""
         renamed = self.choice.renamed and self.operation.in_body
-        return renamed or limit is not None or self.translation is not None or self.adaptation is not None
+        asks = self.asked.usage == "no"  # in the place of what the caller said; to a silent one's it is only added
+        return renamed or asks or limit is not None or self.translation is not None or self.adaptation is not None
 
     def _translate(self, body: bytes) -> bytes:
         if self.translation is not None:

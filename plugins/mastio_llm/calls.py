@@ -20,7 +20,7 @@ from mastio.errors import BadRequest, DispatchError
 from mastio.exchange import Action, Bound, Message, Principal, Question, Recorded, Reply, RequestHead, Window
 from mastio.services import Services
 from mastio.strictjson import Allowance, JsonError, TooManyValues, parse_object
-from mastio_llm.acts import find_acts
+from mastio_llm.acts import find_acts, openai
 from mastio_llm.attempt import Transient, UsageRefused, Way, attempt
 from mastio_llm.breaker import Health
 from mastio_llm.counting import bound_call
@@ -95,6 +95,9 @@ class Calls:
         found = resolve(asked.model, registry.providers, operation.dialect, resilience.fallbacks)
         if not found:
             raise BadRequest("No configured provider serves this model.", code="model_not_found")
+        if any(openai.SEARCHING.fullmatch(choice.model) for choice in found):
+            opened = add_search(opened)
+            asked = opened.asked
         found = arrange(found, operation.dialect, resilience.balance, registry.latency, self._draw)
         ways, refusal = [], None
         for choice in found:
@@ -169,14 +172,16 @@ class Calls:
 
 
 async def _ask(way: Way, provider: Open, health: Health, recorded: Recorded) -> Reply:
-    """What a stream used is not asked of a provider that refused to be asked."""
+    """What a stream used is not asked of a provider that refuses to be asked. That it does is known where the same call
+    is answered without the question, of a caller who said nothing of it: else the caller's own options were refused."""
     if health.refuses_options:
         way = way.unasked
     try:
         return await attempt(way, provider.pool, provider.credential, recorded)
     except UsageRefused:
-        health.refuses_options = True
-        return await attempt(way.unasked, provider.pool, provider.credential, recorded)
+        reply = await attempt(way.unasked, provider.pool, provider.credential, recorded)
+        health.refuses_options = health.refuses_options or (reply.status == 200 and way.asked.usage == "silent")
+        return reply
 
 
 async def _watch(windows: AsyncIterator[Window], health: Health) -> AsyncIterator[Window]:
@@ -215,6 +220,14 @@ def open_body(operation: Operation, head: RequestHead, body: bytes, max_parts: i
                 "A call's arguments have more values than are taken apart.", code="too_many_parts"
             ) from error
     return Opened(document, asked, facts)
+
+
+def add_search(opened: Opened) -> Opened:
+    """For a model that searches whatever is asked, by whichever name and API it was called."""
+    facts = opened.facts
+    facts.acts = facts.acts._replace(hosted=facts.acts.hosted | {"web_search"})
+    facts.asked = asked = opened.asked._replace(looks_up=True, has_one_answer=False)
+    return replace(opened, asked=asked)
 
 
 def find_way(head: RequestHead, choice: Choice, asked: Asked) -> Way:

@@ -164,6 +164,30 @@ def test_a_provider_that_takes_no_options_is_asked_without(appliance: Appliance,
             assert client.post(api.path, json=own).status_code == 422, "what the caller asks for is the caller's"
 
 
+def test_one_callers_bad_option_changes_nobody_elses_account(
+    appliance: Appliance, agent: Identity, budget: int
+) -> None:
+    """The provider takes the question; what it refuses is an option of the caller, or a name that it repeats."""
+    api = APIS["chat"]
+    usage = event({"id": "c", "choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 3}})
+
+    def answer(asked: Asked) -> Script:
+        if "bogus" in asked.document or "bogus" in asked.document.get("stream_options", {}):
+            return Script(400, pieces=[b'{"error":{"message":"Unrecognized: stream_options.bogus"}}'])
+        if asked.document.get("stream_options", {}).get("include_usage"):
+            return Script(content_type=EVENTS, pieces=[*api.events[:3], usage, DONE])
+        return Script(content_type=EVENTS, pieces=api.events)
+
+    with run_provider(appliance, "openai", "silent-openai") as provider, appliance.by_certificate(agent) as client:
+        provider.answer = answer
+        for more in ({"stream_options": {"include_usage": False, "bogus": 1}}, {"bogus": 1}):
+            assert client.post(api.path, json={**json.loads(api.ask()), **more}).status_code == 400
+        reply = client.post(api.path, content=api.ask(), headers={"content-type": "application/json"})
+        assert reply.content == b"".join(api.events)
+        outcome = appliance.entries_of(reply.headers["x-request-id"])[1]
+        assert outcome["usage"] == {"input_tokens": 7, "output_tokens": 3}
+
+
 def test_who_builds_on_a_stored_conversation_and_leaves_has_used_its_length(
     appliance: Appliance, agent: Identity
 ) -> None:

@@ -13,10 +13,11 @@ _CLIENT = re.compile(r"custom|(?:bash|text_editor|computer|memory)_20[0-9]{6}")
 
 GRAMMAR = Grammar(
     opaque=frozenset({"input", "input_schema", "input_examples", "metadata", "citations", "output_config",
-                      "output_format", "mcp_servers", "container", "user_location"}),
+                      "output_format", "mcp_servers", "container", "user_location", "stop_sequences"}),
     texts=frozenset({
         "text", "content", "system", "thinking", "signature", "role", "type", "id", "tool_use_id", "name", "title",
         "context", "description", "model", "media_type", "data", "partial_json", "authorization_token",
+        "instructions",
     }),
     past=frozenset({
         "web_search_tool_result", "web_search_result", "web_fetch_tool_result", "web_fetch_result", "search_result",

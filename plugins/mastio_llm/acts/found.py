@@ -37,11 +37,13 @@ _BEGINNING = 64
 _LINK = re.compile(r"(?i:ur[li])|.*(?:_ur[li]|Ur[li]|UR[LI])")
 """Members that hold an address, whatever it looks like."""
 
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _ACTING = re.compile(
-    r"search|tool|plugin|source|connector|mcp|web|retriev|brows|fetch|file|store|container|agent|skill",
+    r"(?:web|file|data|vector|tool|re)?(?:search|searche|searching|tool|plugin|source|connector|mcp|web|retriever|"
+    r"retrieval|retrieve|browse|browser|browsing|fetch|fetche|fetching|file|store|container|agent|agentic|skill)s?",
     re.IGNORECASE,
 )
-"""In the name of a member that no API defines: what it would make a provider do."""
+"""A word in the name of a member that no API defines: what it would make a provider do."""
 
 
 class Acts(NamedTuple):
@@ -114,8 +116,12 @@ class Found:
         an option, and no order."""
         for name in document.keys() - known:
             value = document[name]
-            if (value is True or isinstance(value, dict | list)) and _ACTING.search(name):
+            if (value is True or isinstance(value, dict | list)) and _says_act(name):
                 self.hosted.add(plain(name))
+
+
+def _says_act(name: str) -> bool:
+    return any(map(_ACTING.fullmatch, _WORD.findall(name)))
 
 
 def plain(name: object) -> str:

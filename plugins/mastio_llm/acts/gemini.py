@@ -23,7 +23,8 @@ def _lower(letter: re.Match[str]) -> str:
 
 GRAMMAR = Grammar(
     opaque=_both("args", "response", "functionDeclarations", "responseSchema", "responseJsonSchema", "labels",
-                 "headers", "executableCode", "codeExecutionResult", "safetySettings"),
+                 "headers", "executableCode", "codeExecutionResult", "safetySettings", "stopSequences", "partialArgs",
+                 "partMetadata"),
     texts=_both("text", "role", "data", "mimeType", "thoughtSignature", "displayName", "name", "id", "description",
                 "responseMimeType", "cachedContent"),
     past=frozenset(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -17,14 +18,15 @@ GRAMMAR = Grammar(
         "parameters", "json_schema", "schema", "format", "metadata", "annotations", "logprobs", "logit_bias", "headers",
         "filters", "user_location", "allowed_tools", "require_approval", "results", "operation", "action", "actions",
         "client_metadata", "response_format", "guided_json", "structured_outputs", "chat_template_kwargs",
-        "tool_choice",
+        "tool_choice", "arguments", "pending_safety_checks", "acknowledged_safety_checks",
     }),
     texts=frozenset({
-        "content", "text", "input", "instructions", "arguments", "output", "description", "name", "role", "type", "id",
+        "content", "text", "input", "instructions", "output", "description", "name", "role", "type", "id",
         "call_id", "tool_call_id", "refusal", "reasoning_content", "reasoning", "thinking", "summary", "model", "title",
         "authorization", "user", "prompt_cache_key", "safety_identifier", "server_label", "server_description",
         "filename", "status", "query", "encrypted_content", "signature", "diff", "stop",
-        "$schema", "$id", "$ref",
+        "stdout", "stderr", "commands", "current_url", "transcript", "bad_words", "guided_choice", "guided_regex",
+        "guided_grammar", "$schema", "$id", "$ref",
     }),
     past=frozenset({
         "web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call", "mcp_call",
@@ -34,6 +36,13 @@ GRAMMAR = Grammar(
     files=frozenset({"file_id", "file_ids"}),
     tools=frozenset({"tools"}),
 )  # fmt: skip
+
+_FLAT = frozenset({"name", "parameters"})
+_FLAT_MOST = _FLAT | {"type", "description", "strict"}
+"""The members of a function that is written without its type, as some libraries do."""
+
+SEARCHING = re.compile(r".*-search-(?:preview|api)(?:-.*)?", re.DOTALL)
+"""Models that search the web whatever is asked."""
 
 STORED = ("previous_response_id", "conversation", "prompt")
 """Members of a call that name an object which the provider keeps, and are called as it is."""
@@ -46,10 +55,11 @@ KNOWN = frozenset({
 
 
 def read(document: Mapping[str, Any], found: Found) -> None:
-    if document.get("web_search_options") is not None:
+    model = document.get("model")
+    if document.get("web_search_options") is not None or (isinstance(model, str) and SEARCHING.fullmatch(model)):
         found.hosted.add("web_search")
     for name in STORED:
-        if document.get(name) is not None:
+        if document.get(name):
             found.stored.add(name)
     _read_items(document.get("input"), found)
     _read_messages(document.get("messages"), found)
@@ -88,7 +98,7 @@ def _is_client(tool: dict[str, Any]) -> bool:
     """Whether the caller runs it. A namespace only groups other tools; they are looked at one by one."""
     kind = tool.get("type")
     if kind is None:
-        return isinstance(tool.get("function"), dict)
+        return isinstance(tool.get("function"), dict) or (_FLAT <= tool.keys() <= _FLAT_MOST)
     if kind == "shell":
         environment = tool.get("environment")
         return isinstance(environment, dict) and environment.get("type") == "local"

@@ -68,6 +68,12 @@ def read_usage(document: Any) -> Usage | None:
     )
 
 
+def read_first_usage(document: Any) -> Usage | None:
+    """`usage` of a message that begins. What it says of its length is no count of it."""
+    usage = read_usage(document)
+    return None if usage is None else {name: count for name, count in usage.items() if name != "output_tokens"} or None
+
+
 def read_last_usage(document: Any) -> Usage | None:
     """`usage` of a `message_delta`, which says again what was read, or says it in part, or does not."""
     usage = member(document, "usage")
@@ -87,7 +93,7 @@ def look(data: bytes) -> Sight | None:
         return None
     match document.get("type") if isinstance(document, dict) else None:
         case "message_start":
-            return Sight(read_usage(document.get("message")))
+            return Sight(read_first_usage(document.get("message")))
         case "message_delta":
             return Sight(read_last_usage(document), is_final=True)
         case "message_stop":

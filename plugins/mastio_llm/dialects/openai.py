@@ -60,7 +60,8 @@ def _asks_usage(document: dict[str, Any]) -> AsksUsage:
     options = document["stream_options"]
     if not isinstance(options, dict | None):
         return "yes"
-    return "yes" if options and options.get("include_usage") is True else "no"
+    said = options.get("include_usage") if options else None
+    return "no" if said is None or said is False else "yes"
 
 
 def keep_chat(document: dict[str, Any], limit: int, kind: str) -> dict[str, Any]:
@@ -141,7 +142,8 @@ def ask_chat_usage(body: bytes, asked: AsksUsage) -> bytes:
 
 
 def hide_chat_usage(data: bytes) -> bytes:
-    """Events without what `stream_options.include_usage` adds: a chunk more, and a null in all others."""
+    """Events without what `stream_options.include_usage` adds: a chunk more, and a null in all others. A count in a
+    chunk with choices is one that the provider gives unasked. What stays is as it was, byte for byte."""
     if b'"usage"' not in data:
         return data
     shorter = _NO_USAGE.sub(b"", data)
@@ -151,21 +153,12 @@ def hide_chat_usage(data: bytes) -> bytes:
 
 
 def _without_usage(event: bytes) -> bytes:
-    if b'"usage"' not in event:
-        return event
     shorter = _NO_USAGE.sub(b"", event)
     if b'"usage"' not in shorter:
         return shorter
     chunk = _parse(b"\n".join(data_of(event)))
-    if not isinstance(chunk, dict) or not isinstance(chunk.get("usage"), dict):
-        return event
-    choices = chunk.get("choices")
-    if not isinstance(choices, list):  # no chunk of this API: the provider's, as it is
-        return event
-    if not choices:
-        return b""
-    del chunk["usage"]
-    return b"data: " + orjson.dumps(chunk) + b"\n\n"
+    is_added = isinstance(chunk, dict) and isinstance(chunk.get("usage"), dict) and chunk.get("choices") == []
+    return b"" if is_added else event
 
 
 _NO_USAGE = re.compile(rb',\s*"usage"\s*:\s*null')

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -9,6 +10,8 @@ import pytest
 from mastio.errors import BadRequest
 from mastio_llm.acts import find_acts
 from mastio_llm.acts.found import MOST_NAMES, NO_ACTS, SHOWN, Acts
+from mastio_llm.calls import add_search, open_body
+from mastio_llm.dialects import OPERATIONS
 
 PUBLIC = "https://images.example.com/a.png"
 METADATA = "http://169.254.169.254/latest"
@@ -71,6 +74,10 @@ OPENAI: list[tuple[dict[str, Any], Acts]] = [
     ({"search_parameters": {"mode": "on"}}, acts("search_parameters")),
     ({"plugins": [{"id": "web"}]}, acts("plugins")),
     ({"enable_search": True}, acts("enable_search")),
+    *(({name: {}}, acts(name)) for name in ("webSearch", "MCPServers", "data_sources", "toolResources", "websearch")),
+    ({"tools": [{"name": "f", "parameters": {}, "server_url": PUBLIC}]}, acts("unknown", "images.example.com")),
+    *(({"model": name}, acts("web_search")) for name in (
+        "gpt-4o-search-preview", "gpt-4o-mini-search-preview-2025-03-11", "openai/gpt-5-search-api")),
 ]  # fmt: skip
 
 ANTHROPIC: list[tuple[dict[str, Any], Acts]] = [
@@ -154,6 +161,41 @@ CLIENT: list[tuple[Any, dict[str, Any]]] = [
             {"type": "output_text", "text": METADATA, "annotations": [{"type": "url_citation", "url": METADATA}]}]},
         {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "a"},
     ], "store": False, "stream_options": {}, "tool_choice": {"type": "allowed_tools", "tools": [{"type": "mcp"}]}}),
+    *(("openai", {"input": [item]}) for item in (
+        {"type": "shell_call", "action": {"commands": [METADATA]}, "call_id": "c"},
+        {"type": "shell_call_output", "call_id": "c", "output": [
+            {"stdout": "https://github.com/a/b\n", "stderr": METADATA, "outcome": {"type": "exit", "exit_code": 0}}]},
+        {"type": "shell_call_output", "call_id": "c", "commands": [METADATA], "output": [{"stdout": METADATA}]},
+        {"type": "computer_call", "action": {"type": "type", "text": METADATA},
+         "pending_safety_checks": [{"id": "s", "code": "c", "message": METADATA}]},
+        {"type": "computer_call_output", "current_url": "http://localhost:8080/x",
+         "acknowledged_safety_checks": [{"id": "s", "message": METADATA}],
+         "output": {"type": "computer_screenshot", "image_url": "data:image/png;base64,AAAA"}},
+        {"type": "custom_tool_call", "call_id": "c", "name": "n", "input": METADATA},
+        {"type": "custom_tool_call_output", "call_id": "c", "output": [{"type": "input_text", "text": METADATA}]},
+        {"type": "local_shell_call", "action": {"type": "exec", "command": [METADATA], "env": {"X_URL": METADATA}}},
+        {"type": "local_shell_call_output", "id": "l", "output": METADATA},
+        {"type": "apply_patch_call", "operation": {"type": "create_file", "path": METADATA, "diff": METADATA}},
+        {"type": "function_call", "call_id": "c", "name": "n", "arguments": {"url": "http://localhost"}},
+        {"type": "tool_search_call", "arguments": {"urls": [METADATA]}, "execution": "client"},
+    )),
+    ("openai", {"messages": [
+        {"role": "assistant", "tool_calls": [
+            {"id": "c", "function": {"name": "f", "arguments": {"url": "http://localhost", "file_id": "x"}}},
+            {"id": "d", "type": "custom", "custom": {"name": "f", "input": METADATA}}]},
+        {"role": "assistant", "function_call": {"name": "f", "arguments": {"image_url": METADATA}}},
+    ], "stop": ["http://", METADATA], "prediction": {"type": "content", "content": METADATA},
+       "bad_words": [METADATA], "guided_choice": [METADATA]}),
+    *(("openai", more) for more in (
+        {"user_profile": {"a": 1}, "profiles": [], "webbing": {}, "restored": True}, {"prompt": ""}, {"prompt": None},
+        {"conversation": ""}, {"model": "research-preview"},
+        {"tools": [{"name": "f", "parameters": SCHEMA}, {"name": "g", "description": "d", "parameters": {}}]},
+    )),
+    ("anthropic", {"stop_sequences": ["http://", METADATA]}),
+    ("gemini", {"generationConfig": {"stopSequences": ["https://", METADATA]}}),
+    ("gemini", {"generation_config": {"stop_sequences": ["https://", METADATA]}}),
+    ("gemini", {"contents": [{"parts": [{"partMetadata": {"url": METADATA}},
+                                        {"functionCall": {"partialArgs": [{"stringValue": METADATA}]}}]}]}),
     ("anthropic", {"tools": [
         {"name": "web_search", "input_schema": SCHEMA}, {"type": "custom", "name": "mcp", "input_schema": SCHEMA},
         {"type": None, "name": "x"}, {"type": "bash_20250124", "name": "bash"},
@@ -179,6 +221,8 @@ def test_what_the_caller_does_itself_is_nothing_of_the_providers(dialect: Any, d
 
 
 INNER: list[tuple[Any, dict[str, Any]]] = [
+    ("openai", {"input": [{"type": "computer_call_output", "output": {"image_url": METADATA}}]}),
+    ("openai", {"input": [{"type": "function_call_output", "output": [{"type": "input_file", "file_url": METADATA}]}]}),
     ("openai", {"input": [{"type": "image_url", "image_url": {"url": METADATA}}]}),
     ("openai", {"input": [{"image": METADATA}]}),
     ("openai", {"tools": [{"type": "image_generation", "input_image_mask": {"image_url": METADATA}}]}),
@@ -217,3 +261,12 @@ def test_names_are_plain_and_bounded() -> None:
     assert len(said["files"]) == SHOWN and said["more"] == MOST_NAMES - SHOWN  # type: ignore[arg-type]
     with pytest.raises(BadRequest, match="more than 256"):
         find_acts("openai", user(*parts))
+
+
+def test_a_model_that_searches_does_so_by_any_name_and_through_any_api() -> None:
+    body, head = b'{"model":"news","max_tokens":9,"temperature":0,"messages":[]}', SimpleNamespace(params={}, query=b"")
+    opened = open_body(OPERATIONS["/v1/messages"], head, body, 99)  # type: ignore[arg-type]
+    assert opened.asked.has_one_answer and not opened.facts.acts.reads_beyond
+    found = add_search(opened)
+    assert found.facts.acts == acts("web_search") and found.facts.acts.needs == {"tools.hosted"}
+    assert found.asked.looks_up and not found.asked.has_one_answer and found.facts.asked == found.asked

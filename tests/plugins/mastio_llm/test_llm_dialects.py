@@ -78,6 +78,16 @@ def test_a_stream_that_closes_needs_its_finish() -> None:
     blocked.close()
 
 
+def test_what_a_message_begins_with_is_not_its_length() -> None:
+    """A stream that ends without saying what was written has said nothing of it."""
+    splitter = Splitter(OPERATIONS["/v1/messages"].stream)
+    splitter.feed(
+        b'data: {"type":"message_start","message":{"usage":{"input_tokens":9,"output_tokens":1}}}\n\n'
+        b'data: {"type":"message_delta","delta":{"stop_reason":"end_turn"}}\n\ndata: {"type":"message_stop"}\n\n'
+    )
+    assert splitter.done and splitter.usage == {"input_tokens": 9}
+
+
 @pytest.mark.parametrize(
     ("look", "data", "sight"),
     [

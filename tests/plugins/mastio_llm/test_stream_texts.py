@@ -291,3 +291,18 @@ def test_a_flood_comes_out_in_pieces() -> None:
     pieces = asyncio.run(go())
     assert b"".join(pieces) == window
     assert max(map(len, pieces)) < 20_000
+
+
+def test_a_text_that_was_clean_under_one_name_is_looked_at_under_another() -> None:
+    class Naming(Watching):
+        async def look(self, passages: Sequence[Passage]) -> Any:
+            found = {n: TOKEN for n, passage in enumerate(passages) if passage.name == "imei"}
+            return Redact(found) if found else Pass()
+
+    async def go() -> bytes:
+        rewriter = LAYOUTS["/v1/chat/completions"]["events"].stream([Naming()])
+        windows = events({"x": {"a": "490154203237518"}}, {"x": {"imei": "490154203237518"}}, end=b"data: [DONE]\n\n")
+        return b"".join([piece for window in windows for piece in [p async for p in rewriter.feed(window, last=False)]])
+
+    first, second = list(documents(asyncio.run(go())))[:2]
+    assert first == {"x": {"a": "490154203237518"}} and second == {"x": {"imei": TOKEN}}

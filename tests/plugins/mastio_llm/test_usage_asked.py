@@ -7,10 +7,14 @@ from typing import Any
 import orjson
 import pytest
 
+from mastio.store.base import ProviderRow
 from mastio.strictjson import set_member
+from mastio_llm.attempt import Way
 from mastio_llm.dialects import OPERATIONS
 from mastio_llm.dialects.openai import ask_chat_usage, hide_chat_usage
+from mastio_llm.dialects.operation import AsksUsage
 from mastio_llm.sse import Splitter
+from mastio_llm.ways import Choice
 
 CHAT = OPERATIONS["/v1/chat/completions"]
 
@@ -29,6 +33,8 @@ CHAT = OPERATIONS["/v1/chat/completions"]
         (b'{"stream":true,"stream_options":{"include_usage":true}}', "yes",
          b'{"stream":true,"stream_options":{"include_usage":true}}'),
         (b'{"stream":true,"stream_options":"x"}', "yes", b'{"stream":true,"stream_options":"x"}'),
+        *((raw, "yes", raw) for raw in (b'{"stream":true,"stream_options":{"include_usage":1}}',
+                                        b'{"stream":true,"stream_options":{"include_usage":"true"}}')),
         (b'{"stream":false}', "always", b'{"stream":false}'),
         (b'{"a":"\\"stream_options\\":{}","stream_\\u006fptions":{"x":","},"stream":true}', "no",
          b'{"a":"\\"stream_options\\":{}","stream_\\u006fptions":{"x":",","include_usage":true},"stream":true}'),
@@ -51,9 +57,25 @@ def test_a_member_is_set_wherever_it_stands(value: Any) -> None:
         set_member(b'{"a":{"m":1}}', "m", 1, is_new=False)
 
 
+@pytest.mark.parametrize(("asked", "rewrites"), [("always", 0), ("yes", 0), ("silent", 0), ("no", 1)])
+def test_a_body_whose_members_are_searched_is_rewritten(asked: AsksUsage, rewrites: int) -> None:
+    """A long one beside the event loop. What is only added to its beginning takes no time."""
+    document = {"model": "m", "messages": [], "stream": True}
+    call = CHAT.find({}, b"", document)._replace(usage=asked)
+    choice = Choice(ProviderRow("stub", "openai", "https://stub.test/v1"), "m", renamed=False)
+    assert Way(CHAT, call, choice, None, "", None).rewrites(None) == bool(rewrites)
+
+
 NULL = b'data: {"choices":[{"delta":{"content":"a"}}],"usage":null}\n\n'
 PLAIN = b'data: {"choices":[{"delta":{"content":"a"}}]}\n\n'
 USAGE = b'data: {"choices":[],"usage":{"prompt_tokens":1,"completion_tokens":2}}\n\n'
+
+
+UNASKED = (
+    b"event: chunk\r\nid: 7\r\n"
+    b'data: {"choices":[{"finish_reason":"stop"}],"n":12345678901234567890123,"usage":{"prompt_tokens":1}}\r\n\r\n'
+)
+"""Of a provider that says in its last chunk what was used, whoever asks."""
 
 
 @pytest.mark.parametrize(
@@ -61,8 +83,7 @@ USAGE = b'data: {"choices":[],"usage":{"prompt_tokens":1,"completion_tokens":2}}
     [
         (PLAIN, PLAIN), (NULL, PLAIN), (USAGE, b""), (NULL + USAGE + b"data: [DONE]\n\n", PLAIN + b"data: [DONE]\n\n"),
         (b'data: {"choices":[{"delta":{"content":", \\"usage\\": null"}}]}\n\n',) * 2,
-        (b'data: {"choices":[{"finish_reason":"stop"}],"usage":{"prompt_tokens":1}}\n\n',
-         b'data: {"choices":[{"finish_reason":"stop"}]}\n\n'),
+        (UNASKED, UNASKED), (UNASKED + USAGE, UNASKED),
         (b'data: {"error":{"usage":"x"}}\n\n',) * 2,
         (b'data: {"usage":{"prompt_tokens":1}}\n\n',) * 2,
         (b'data: not json "usage"\n\n',) * 2, (b": comment\n\n",) * 2,
