@@ -47,6 +47,8 @@ def ask(appliance: Appliance, agent: Identity, path: str, body: dict[str, Any]) 
 
 ACTS: dict[str, tuple[str, dict[str, Any], dict[str, list[str]]]] = {
     "chat search": (CHAT, {"web_search_options": {}}, {"hosted": ["web_search"]}),
+    "searching model": (CHAT, {"model": "acts-openai/gpt-4o-search-preview"}, {"hosted": ["web_search"]}),
+    "searching model from afar": (MESSAGES, {"model": "acts-openai/gpt-5-search-api"}, {"hosted": ["web_search"]}),
     "search": (RESPONSES, {"tools": [{"type": "web_search"}]}, {"hosted": ["web_search"]}),
     "mcp": (RESPONSES, {"tools": [{"type": "mcp", "server_url": "https://mcp.example.com/"}]},
             {"hosted": ["mcp"], "mcp_hosts": ["mcp.example.com"]}),
