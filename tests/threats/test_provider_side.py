@@ -80,10 +80,15 @@ ACTS: dict[str, tuple[str, dict[str, Any], dict[str, list[str]]]] = {
 
 CLIENT: dict[str, dict[str, Any]] = {
     CHAT: {"tools": [{"type": "function", "function": {"name": "web_search", "parameters": {"type": "object"}}}]},
-    RESPONSES: {"tools": [{"type": "local_shell"}, {"type": "apply_patch"}, {"type": "custom", "name": "x"}]},
+    RESPONSES: {"tools": [{"type": "local_shell"}, {"type": "apply_patch"}, {"type": "custom", "name": "x"}],
+                "input": [{"role": "user", "content": "hello"},
+                          {"type": "shell_call_output", "call_id": "c", "output": [{"stdout": "http://localhost/"}]},
+                          {"type": "computer_call_output", "call_id": "d", "current_url": "http://localhost:8080/x",
+                           "output": {"type": "computer_screenshot", "image_url": "data:image/png;base64,AAAA"}}]},
     MESSAGES: {"tools": [{"type": "bash_20250124", "name": "bash"}, {"type": "memory_20250818", "name": "memory"},
-                         {"name": "mcp", "input_schema": {"type": "object"}}]},
-    GEMINI: {"tools": [{"functionDeclarations": [{"name": "googleSearch"}]}]},
+                         {"name": "mcp", "input_schema": {"type": "object"}}], "stop_sequences": ["http://"]},
+    GEMINI: {"tools": [{"functionDeclarations": [{"name": "googleSearch"}]}],
+             "generationConfig": {"stopSequences": ["https://"]}},
 }  # fmt: skip
 
 
