@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 Carrier = Literal["system", "user", "assistant", "tool", "definition", "other"]
 """Whose words a text is: `tool` for results of tools and for documents, `definition` for descriptions of tools."""
@@ -60,6 +60,19 @@ class Watch(Protocol):
 
     def findings(self) -> Iterable[Finding]:
         """What its filters have found so far."""
+
+
+@runtime_checkable
+class NamedWatch(Protocol):
+    """A watch that wants to know what a text is called (`Passage.name`)."""
+
+    def open_named(self, carrier: Carrier, name: str) -> Filter:
+        """As `Watch.open`, for the value of a member."""
+
+
+def open_filter(watch: Watch, carrier: Carrier, name: str) -> Filter:
+    """A filter for a text of that name, "" for none."""
+    return watch.open_named(carrier, name) if name and isinstance(watch, NamedWatch) else watch.open(carrier)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,9 @@ from mastio.reading.numbers import write_plain
 MAX_BARE = 4096
 """Characters between two signs of JSON, outside of strings: longer is no number."""
 
+MAX_NAME = 240
+"""Characters of a member's name as it is written, at most: 40, each of them an escape."""
+
 _CONTENT = re.compile(r'[^"\\]*(?:\\.[^"\\]*)*', re.DOTALL)
 _COMPLETE = re.compile(r"(?:[^\\]|\\[^u]|\\u[0-9a-fA-F]{4})*", re.DOTALL)
 _HALF_PAIR = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\Z")
@@ -60,12 +63,16 @@ class JsonText:
     """A JSON text in pieces. Each of its strings is a text of its own, and so is each long number.
 
     What is no JSON is looked at all the same, as far as it can be told apart. Raises `DispatchError` where it cannot.
+    `open_filters` is given the name of the member whose value the text is, "" for none.
     """
 
-    __slots__ = ("_bare", "_open", "_pending", "_string")
+    __slots__ = ("_bare", "_holders", "_name", "_open", "_pending", "_said", "_string")
 
-    def __init__(self, open_filters: Callable[[], Sequence[Filter]]) -> None:
+    def __init__(self, open_filters: Callable[[str], Sequence[Filter]]) -> None:
         self._open = open_filters
+        self._name = ""
+        self._said = ""  # the beginning of the last string, as it is written: a name, where a colon follows
+        self._holders: list[str] = []
         self._string: PlainText | None = None
         self._pending = ""  # of a string: an escape that is not whole yet
         self._bare = ""  # outside of strings: what may be a long number
@@ -98,15 +105,28 @@ class JsonText:
             return end
         pieces += (self._end_bare(), sign.group())
         if sign.group() == '"':
-            self._string, self._pending = PlainText(self._open()), ""
+            self._string, self._pending, self._said = PlainText(self._open(self._name)), "", ""
+        else:
+            self._follow(sign.group())
         return sign.end()
+
+    def _follow(self, sign: str) -> None:
+        """A name holds for its value, and for the items of a list that is its value."""
+        if sign == ":":
+            self._name = _unescape(self._said) if len(self._said) <= MAX_NAME else ""
+        elif sign in "{[":
+            self._holders.append(sign)
+        elif sign in "}]" and self._holders:
+            self._holders.pop()
+        if sign in "{}]" or (sign == "," and self._holders[-1:] != ["["]):
+            self._name = ""
 
     def _end_bare(self) -> str:
         bare, self._bare = self._bare, ""
         said = bare.strip()
         if not said or _PLAIN.fullmatch(said):
             return bare
-        text, digits = PlainText(self._open()), write_plain(said)
+        text, digits = PlainText(self._open(self._name)), write_plain(said)
         seen = text.feed(digits) + text.close()
         return bare if seen == digits else bare.replace(said, orjson.dumps(seen).decode(), 1)
 
@@ -136,6 +156,8 @@ class JsonText:
         assert self._string is not None
         if not raw:
             return ""
+        if len(self._said) <= MAX_NAME:
+            self._said += raw
         said = _unescape(raw)
         seen = self._string.feed(said)
         return raw if seen == said else _escape(seen)

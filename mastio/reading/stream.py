@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple
 import orjson
 
 from mastio.errors import Blocked, DispatchError
-from mastio.inspection import UNINSPECTED, Block, Carrier, Filter, Finding, Passage, Redact, Watch, merge
+from mastio.inspection import UNINSPECTED, Block, Carrier, Filter, Finding, Passage, Redact, Watch, merge, open_filter
 from mastio.reading.document import Document, Said, drop_piecemeal
 from mastio.reading.fragments import Channel, JsonText, PlainText
 from mastio.strictjson import JsonError, parse
@@ -185,10 +185,10 @@ class StreamRewriter:
             if len(self._channels) >= MAX_CHANNELS:
                 raise DispatchError("The provider's stream has more texts at once than anybody reads.")
 
-            def open_filters() -> Sequence[Filter]:
-                return [watch.open(delta.carrier) for watch in self._watches]
+            def open_filters(name: str) -> Sequence[Filter]:
+                return [open_filter(watch, delta.carrier, name) for watch in self._watches]
 
-            channel: Channel = JsonText(open_filters) if delta.is_json else PlainText(open_filters())
+            channel: Channel = JsonText(open_filters) if delta.is_json else PlainText(open_filters(""))
         else:
             channel = open_one[0]
         self._channels[delta.channel] = (channel, frame)

@@ -47,6 +47,8 @@ def ask(appliance: Appliance, agent: Identity, path: str, body: dict[str, Any]) 
 
 ACTS: dict[str, tuple[str, dict[str, Any], dict[str, list[str]]]] = {
     "chat search": (CHAT, {"web_search_options": {}}, {"hosted": ["web_search"]}),
+    "searching model": (CHAT, {"model": "acts-openai/gpt-4o-search-preview"}, {"hosted": ["web_search"]}),
+    "searching model from afar": (MESSAGES, {"model": "acts-openai/gpt-5-search-api"}, {"hosted": ["web_search"]}),
     "search": (RESPONSES, {"tools": [{"type": "web_search"}]}, {"hosted": ["web_search"]}),
     "mcp": (RESPONSES, {"tools": [{"type": "mcp", "server_url": "https://mcp.example.com/"}]},
             {"hosted": ["mcp"], "mcp_hosts": ["mcp.example.com"]}),
@@ -78,10 +80,15 @@ ACTS: dict[str, tuple[str, dict[str, Any], dict[str, list[str]]]] = {
 
 CLIENT: dict[str, dict[str, Any]] = {
     CHAT: {"tools": [{"type": "function", "function": {"name": "web_search", "parameters": {"type": "object"}}}]},
-    RESPONSES: {"tools": [{"type": "local_shell"}, {"type": "apply_patch"}, {"type": "custom", "name": "x"}]},
+    RESPONSES: {"tools": [{"type": "local_shell"}, {"type": "apply_patch"}, {"type": "custom", "name": "x"}],
+                "input": [{"role": "user", "content": "hello"},
+                          {"type": "shell_call_output", "call_id": "c", "output": [{"stdout": "http://localhost/"}]},
+                          {"type": "computer_call_output", "call_id": "d", "current_url": "http://localhost:8080/x",
+                           "output": {"type": "computer_screenshot", "image_url": "data:image/png;base64,AAAA"}}]},
     MESSAGES: {"tools": [{"type": "bash_20250124", "name": "bash"}, {"type": "memory_20250818", "name": "memory"},
-                         {"name": "mcp", "input_schema": {"type": "object"}}]},
-    GEMINI: {"tools": [{"functionDeclarations": [{"name": "googleSearch"}]}]},
+                         {"name": "mcp", "input_schema": {"type": "object"}}], "stop_sequences": ["http://"]},
+    GEMINI: {"tools": [{"functionDeclarations": [{"name": "googleSearch"}]}],
+             "generationConfig": {"stopSequences": ["https://"]}},
 }  # fmt: skip
 
 

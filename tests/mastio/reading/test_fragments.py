@@ -52,7 +52,7 @@ TEXTS = ["to", VALUE["to"], "n", "4111111111111111", "small", "t", "e", "", "ZA"
 
 def run(pieces: list[str], change: dict[str, str]) -> tuple[str, list[str]]:
     seen: list[str] = []
-    channel = JsonText(lambda: [Spelling(seen, change)])
+    channel = JsonText(lambda name: [Spelling(seen, change)])
     return "".join(map(channel.feed, pieces)) + channel.close(), seen
 
 
@@ -69,7 +69,7 @@ def test_cut_anywhere_its_texts_are_seen_whole(raw: str) -> None:
 @pytest.mark.parametrize("raw", SPELT)
 def test_what_nobody_changes_stays_as_it_was_written(raw: str) -> None:
     for cut in range(len(raw) + 1):
-        channel = JsonText(lambda: [Through()])
+        channel = JsonText(lambda name: [Through()])
         assert channel.feed(raw[:cut]) + channel.feed(raw[cut:]) + channel.close() == raw
 
 
@@ -87,7 +87,7 @@ def test_random_bytes_never_fail_otherwise() -> None:
     for _ in range(3000):
         raw = "".join(rng.choice('{}[],:"\\u0d8e1 \nab') for _ in range(rng.randrange(1, 30)))
         cut = rng.randrange(len(raw) + 1)
-        channel = JsonText(lambda: [Through()])
+        channel = JsonText(lambda name: [Through()])
         assert channel.feed(raw[:cut]) + channel.feed(raw[cut:]) + channel.close() == raw
 
 
@@ -96,3 +96,18 @@ def test_filters_take_turns() -> None:
     text = PlainText([Spelling(seen, {"ab": "cd"}), Spelling(seen, {"cd": "ef"})])
     assert text.feed("a") + text.feed("b") == ""
     assert (text.close(), seen) == ("ef", ["ab", "cd"])
+
+
+@pytest.mark.parametrize("size", [1, 3, 100])
+def test_each_value_is_seen_under_its_name(size: int) -> None:
+    opened: list[str] = []
+
+    def open_filters(name: str) -> list[Through]:
+        opened.append(name)
+        return [Through()]
+
+    raw = '{"im\\u0065i" : "490154203237518","l":["a",{"k":4901542032375180,"z":"b"},"c"],"' + "n" * 300 + '":"d"}'
+    channel = JsonText(open_filters)
+    for at in range(0, len(raw), size):
+        channel.feed(raw[at : at + size])
+    assert opened == ["", "imei", "", "l", "", "k", "", "z", "", "", ""]

@@ -306,3 +306,26 @@ def test_a_text_that_was_clean_under_one_name_is_looked_at_under_another() -> No
 
     first, second = list(documents(asyncio.run(go())))[:2]
     assert first == {"x": {"a": "490154203237518"}} and second == {"x": {"imei": TOKEN}}
+
+
+def test_a_value_in_streamed_arguments_is_opened_under_its_name() -> None:
+    opened: list[str] = []
+
+    class Named(Watching):
+        def open_named(self, carrier: str, name: str) -> Any:
+            opened.append(name)
+            return Holding()
+
+    async def go() -> None:
+        rewriter = LAYOUTS["/v1/responses"]["events"].stream([Named()])
+        for piece in ('{"im', 'ei":"4901', '54203237518"}'):
+            event = {
+                "type": "response.function_call_arguments.delta",
+                "item_id": "i",
+                "output_index": 0,
+                "delta": piece,
+            }
+            _ = [out async for out in rewriter.feed(events(event)[0], last=False)]
+
+    asyncio.run(go())
+    assert opened == ["imei"]
