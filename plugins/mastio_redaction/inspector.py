@@ -263,7 +263,11 @@ class ReplyWatch:
                 changed[number] = original
 
     def open(self, carrier: Carrier) -> Filter:
-        return ReplyFilter(self._inspector.finder.engine, self._treatment, self._side, self._vault, self)
+        return self.open_named(carrier, "")
+
+    def open_named(self, carrier: Carrier, name: str) -> Filter:
+        """As `open`, for the value of a member: its name counts as words before it."""
+        return ReplyFilter(self._inspector.finder.engine, self._treatment, self._side, self._vault, self, name)
 
     def note(self, findings: Iterable[Finding]) -> None:
         self._found.extend(findings)
@@ -275,10 +279,12 @@ class ReplyWatch:
 class ReplyFilter:
     """`inspection.Filter` of one text of a streamed reply. Where nothing may be changed nothing is held back."""
 
-    def __init__(self, engine: Engine, treatment: Treatment, side: Side, vault: Vault, watch: ReplyWatch) -> None:
+    def __init__(
+        self, engine: Engine, treatment: Treatment, side: Side, vault: Vault, watch: ReplyWatch, name: str = ""
+    ) -> None:
         self._treatment = treatment
         self._watch = watch
-        self._stream = None if side.is_off else Stream(engine, only=side.only)
+        self._stream = None if side.is_off else Stream(engine, name=name, only=side.only)
         self._changes = side.changes
         self._restorer = None if not len(vault) else Restorer(vault)
 

@@ -24,6 +24,7 @@ from mastio import decoding
 from .catalogue.names import PARTICLES
 from .columns import MAX_HEAD, find_table_head
 from .engine import Engine, Span
+from .labels import MAX_NAME, split_words
 from .tables import LINKS, MONTHS
 
 CONTEXT = 160
@@ -64,7 +65,7 @@ class Stream:
     def __init__(self, engine: Engine, *, name: str = "", only: Collection[str] | None = None) -> None:
         self._engine = engine
         self._only = only
-        self._context = f"{name}: " if name else ""
+        self._context = f"{split_words(name[-MAX_NAME:])}: " if name else ""
         self._head = ""
         """The head of the table whose rows come now, with the line end."""
         self._rows = ""

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Iterable
 
 from mastio.exchange import Action, Principal
-from mastio.inspection import Block, Pass, Passage, Redact, Verdict
+from mastio.inspection import Block, NamedWatch, Pass, Passage, Redact, Verdict
 from mastio.store.base import RedactionRow, TypeRule
 from mastio_redaction.catalogue import CATALOGUE
 from mastio_redaction.custom import Custom
@@ -73,3 +73,13 @@ def test_nothing_is_left_of_a_value_that_another_overlaps() -> None:
     engine = Engine((), Custom(expressions={"LONG": (r"north star",), "SHORT": (r"star five",)}))
     (span,) = engine.find("the north star five is")
     assert (span.type, span.start, span.end) == ("LONG", 4, 19)
+
+
+def test_the_name_of_a_streamed_argument_is_its_label() -> None:
+    verdict = inspect(open_inspector(policy("redact")), "Which device?")
+    watch = verdict.watch  # type: ignore[union-attr]
+    assert isinstance(watch, NamedWatch)
+    for name, is_redacted in (("deviceImei", True), ("order", False)):
+        opened = watch.open_named("assistant", name)
+        text = "".join([*map(opened.feed, "490154203237518"), opened.close()])
+        assert ("490154203237518" not in text) is is_redacted, name
