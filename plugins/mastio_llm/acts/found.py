@@ -46,6 +46,11 @@ _ACTING = re.compile(
 """A word in the name of a member that no API defines: what it would make a provider do."""
 
 
+ROUTING = frozenset({"models", "fallbacks", "fallback_models", "provider", "providers", "transforms"})
+"""Members of routers in front of models: they may choose another model or provider than the one that was decided, or
+have the text changed."""
+
+
 class Acts(NamedTuple):
     """By type or name; `urls` and `mcp_hosts` are hosts. `stored` are kinds of objects that the provider keeps."""
 
@@ -116,7 +121,7 @@ class Found:
         an option, and no order."""
         for name in document.keys() - known:
             value = document[name]
-            if (value is True or isinstance(value, dict | list)) and _says_act(name):
+            if (value is True or isinstance(value, dict | list)) and (name in ROUTING or _says_act(name)):
                 self.hosted.add(plain(name))
 
 

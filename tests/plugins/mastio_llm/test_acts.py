@@ -73,6 +73,8 @@ OPENAI: list[tuple[dict[str, Any], Acts]] = [
     ({"messages": [{"role": "assistant", "audio": {"id": "audio_1"}}]}, acts(stored="audio")),
     ({"search_parameters": {"mode": "on"}}, acts("search_parameters")),
     ({"plugins": [{"id": "web"}]}, acts("plugins")),
+    ({"models": ["expensive"], "route": "fallback"}, acts("models")),
+    ({"provider": {"order": ["x"]}, "fallback_models": ["y"]}, acts("provider fallback_models")),
     ({"enable_search": True}, acts("enable_search")),
     *(({name: {}}, acts(name)) for name in ("webSearch", "MCPServers", "data_sources", "toolResources", "websearch")),
     ({"tools": [{"name": "f", "parameters": {}, "server_url": PUBLIC}]}, acts("unknown", "images.example.com")),
