@@ -442,4 +442,4 @@ def test_memory_does_not_grow_with_the_export() -> None:
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
         assert (report.size, report.problem) == (size, None)
-    assert peaks[1] < 1.1 * peaks[0] + 20_000
+    assert peaks[1] < peaks[0] + 100_000, "15,000 entries more are megabytes"
