@@ -127,6 +127,21 @@ async def test_a_body_of_another_length(pool: Pool, upstream: Upstream, length: 
     assert "/smuggled" not in {seen.path for seen in upstream.seen}
 
 
+async def test_the_last_piece_waits_until_nothing_follows(pool: Pool, upstream: Upstream) -> None:
+    """However late the rest comes, the upstream has no whole request before."""
+
+    async def slowly() -> AsyncIterator[bytes]:
+        yield b"hello"
+        await asyncio.sleep(0.1)
+        assert not upstream.seen
+        yield b"!"
+
+    with pytest.raises(DispatchError):
+        await send(pool, "POST", slowly(), 5)
+    await settle(upstream)
+    assert not upstream.seen
+
+
 @pytest.mark.parametrize("length", ["-1", "+5", "5 ", "0x5", "", "5, 5", "9" * 30, "٥"])
 async def test_a_length_that_is_none(pool: Pool, upstream: Upstream, length: str) -> None:
     body = Pieces(b"hello")
