@@ -32,7 +32,7 @@ FEW = 1000
 """Values, lines or pairs of a short text. This many take about ten milliseconds of Python."""
 
 MOST_WAITING = 1024
-"""Pieces of work of one caller that may wait: more than one caller has exchanges, by default."""
+"""Pieces of work of one caller that may wait: as many as one agent may have exchanges, by default."""
 
 _caller: ContextVar[str] = ContextVar("caller", default="")
 

@@ -216,7 +216,7 @@ def read_url(path: str, query: bytes) -> Iterator[Passage]:
 
 
 def read_headers(headers: Iterable[tuple[bytes, bytes]], named: Collection[str]) -> Iterator[Passage]:
-    """As they are, and as they are where they are percent-encoded. Raises `Blocked`."""
+    """The values of the headers with these names, percent-decoded. Raises `Blocked` for what is no UTF-8."""
     for name, value in headers:
         if value and name.decode("latin-1") in named:
             try:
