@@ -29,7 +29,7 @@ MOST_WAITING = 64
 """Bodies of one caller that may wait for room; the server keeps the beginning of each."""
 
 RULE = "admission/"
-"""What rules of refusals here begin with, in the audit log."""
+"""Prefix of the rules of refusals here, in the audit log."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,7 +94,7 @@ class StoredApprovals:
 
 
 def describe(wanted: Wanted) -> dict[str, Any]:
-    """What who decides is shown: names, numbers, and content only where the settings say so."""
+    """The approver's view of an action: names, numbers, and content only where the settings allow it."""
     action, attributes = wanted.action, wanted.action.attributes
     said: dict[str, Any] = {
         "target": f'{action.target_type}::"{action.target}"',
@@ -117,7 +117,7 @@ def describe(wanted: Wanted) -> dict[str, Any]:
 
 
 def _bound(message: Message) -> list[object]:
-    """What else goes upstream and may change what is done: headers of a connection, and of a call to a model."""
+    """Everything else that goes upstream and may change the effect: headers of a connection or of a call to a model."""
     headers = sorted(pair for pair in message.headers if pair[0].encode() not in TRACING)
     context = sorted(message.question.context) if message.question is not None else []
     return [headers, [part.decode("latin-1") for part in context]]

@@ -122,7 +122,7 @@ def render(settings: Settings, routes: Sequence[Route], data: Path, secret: byte
 
 SNIPPETS = ("identity", "proxy", "open", "public")
 MOST_COUNTED = 65_535
-"""What nginx can count of connections."""
+"""The most connections that nginx can count."""
 
 
 def _values(settings: Settings, data: Path, secret: bytes, nginx_version: str) -> dict[str, str]:

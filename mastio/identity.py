@@ -100,7 +100,7 @@ def bind(credentials: Sequence[Credential], agents: Mapping[str, Agent], now: fl
 
 
 def _claimant(name: str) -> Principal:
-    """Who has the one-time code of an admin: may rotate it into a token, and nothing else."""
+    """The holder of an admin's one-time code: may rotate it into a token, and nothing else."""
     only = Restriction(paths=(f"/v1/admin/admins/{name}/rotate",))
     return Principal(name, ROLES["admin"], credential={"type": "claim", "name": name}, restriction=only)
 

@@ -111,7 +111,7 @@ class Texts(Protocol):
 
     @property
     def uninspected(self) -> Sequence[Finding]:
-        """What is no text, or was left alone: findings of the label `uninspected`."""
+        """Findings of the label `uninspected`: content that is no text, or was left alone."""
 
     def place(self, number: int) -> str:
         """Where passage `number` stands, as `messages[0].content`. For people: not on the hot path."""
@@ -133,7 +133,7 @@ class Rewriter(Protocol):
         """
 
     def findings(self) -> Iterable[Finding]:
-        """What of the stream so far was not looked into."""
+        """The parts of the stream so far that were not inspected."""
 
     async def end(self) -> bytes:
         """For a stream that ended without a last window: what is still to be said. Raises `Blocked`."""

@@ -301,7 +301,7 @@ First call: add a provider, enrol an agent, ask something.
 
 
 def describe_redaction(plan: Plan) -> str:
-    """What happens with personal data that no redaction policy speaks of, as a phrase."""
+    """Describes as a phrase how personal data is treated that no redaction policy names."""
     values = [active.settings for active in plan.active if active.plugin.name == "redaction"]
     match getattr(values[0], "unspoken", None) if values else None:
         case "redact":

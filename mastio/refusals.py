@@ -75,7 +75,7 @@ class Refusals:
         _fill(self._find(network_of(address), now), self._burst, self._rate, now).left -= 1
 
     def take_counted(self) -> Counter[str]:
-        """What was counted since the last time, by address."""
+        """The counts since the last call, by address."""
         counted, self._counted = self._counted, Counter()
         return counted
 
@@ -101,7 +101,7 @@ class Refusals:
 
 
 def network_of(address: str) -> str:
-    """What counts as one address."""
+    """The network that counts as one address: an IPv4 address, or the /64 of an IPv6 address."""
     try:
         parsed = ip_address(address)
     except ValueError:

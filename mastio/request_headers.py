@@ -88,7 +88,7 @@ def is_token(name: bytes) -> bool:
 
 
 def judge_header(name: bytes, named: Collection[str]) -> Fate:
-    """What becomes of a request's header. `named`: the connection's `request_headers`, in lower case."""
+    """Decides about a request's header. `named`: the connection's `request_headers`, in lower case."""
     fate = _judge(name)
     return "sent" if fate != "sent" and named and name.decode("latin-1") in named and is_sendable(name) else fate
 

@@ -73,7 +73,7 @@ class Rule:
 
 
 def verify_cedar(source: str) -> None:
-    """Judge a source before it is stored. What is stored already may have more texts. Raises `CedarError`."""
+    """Judge a source before it is stored. A stored source may have more texts. Raises `CedarError`."""
     _verify_texts(source)
     if not read_cedar(source):
         raise CedarError("The source has no policy in it.")

@@ -132,7 +132,7 @@ def _end(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def print_token(args: argparse.Namespace, made: dict[str, Any]) -> None:
-    """What was made. There is no second chance to see the token: it is printed where the file cannot be written."""
+    """Prints the new admin. The token is shown only now, so it is printed when its file cannot be written."""
     if args.token_to is not None and "token" in made:
         try:
             write_private(args.token_to, f"{made['token']}\n".encode("ascii"))

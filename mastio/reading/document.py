@@ -147,7 +147,7 @@ class Leaf(NamedTuple):
 
 
 Notes = dict[str, list[int]]
-"""What is uninspected: by its kind how often, and how many bytes."""
+"""Uninspected content: count and bytes by kind."""
 
 
 class Document:

@@ -237,7 +237,7 @@ class HotDirectory:
             preparing.add_done_callback(self._end_preparing)
 
     async def _prepare(self, found: Changes, policies: dict[str, PolicyRow]) -> None:
-        """Put policies in force once everybody is prepared for them. What was not prepared is done then."""
+        """Put policies in force once all preparers are done. Work that a preparer left undone is done then."""
         try:
             for prepare in self._preparers:
                 await prepare(policies)

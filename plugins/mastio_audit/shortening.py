@@ -49,7 +49,7 @@ def _cut_text(text: str, digest: Digest) -> str:
 
 
 def _more(items: Any, digest: Digest) -> JSON:
-    """What stands for the rest of a list: a text in a list of texts."""
+    """The placeholder for the rest of a list: a text in a list of texts."""
     count = len(items) - MOST_ITEMS
     said = digest(orjson.dumps(items))
     if isinstance(items[0], str):

@@ -44,7 +44,7 @@ class Flagged(NamedTuple):
 
 
 class Judged(NamedTuple):
-    """What is said of the definitions of a call."""
+    """The judgement of the tool definitions of a call."""
 
     judgements: list[Judgement]
     """Of each text once, with how often it stands there."""

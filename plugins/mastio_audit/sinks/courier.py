@@ -165,7 +165,7 @@ class Courier:
         return end
 
     async def _notice_gap(self, index: int, rows: Sequence[Row]) -> None:
-        """What is archived is missing here, and that is no damage."""
+        """Archived entries are missing here, which is no damage."""
         if rows[-1][0] + 1 - index == len(rows):
             return
         begins = (await self._reader.extent()).start
