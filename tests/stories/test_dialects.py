@@ -196,12 +196,16 @@ def test_an_alias_is_the_real_model_upstream(
 def test_nothing_in_a_body_changes_where_it_goes(
     appliance: Appliance, agent: Identity, provider: Provider, api: Api
 ) -> None:
-    """Members that other gateways take as options are text for the provider."""
+    """Members that other gateways take as options are text for the provider. What may choose a model is denied."""
     odd = {"base_url": "http://127.0.0.1:1/v1", "api_base": "http://127.0.0.1:1", "api_key": "sk-mine", "provider": "x",
            "custom_llm_provider": "ollama", "extra_headers": {"authorization": "Bearer mine"}, "organization": "o",
-           "api_version": "2099", "timeout": 0, "fallbacks": ["gpt-4o"], "url": "file:///etc/passwd"}  # fmt: skip
+           "api_version": "2099", "timeout": 0, "url": "file:///etc/passwd"}  # fmt: skip
+    asked = {**api.ask(f"own-{api.kind}/m"), **odd}
+    before = len(provider.asked)
     with appliance.by_certificate(agent) as client:
-        reply = client.post(api.at(f"own-{api.kind}/m"), json={**api.ask(f"own-{api.kind}/m"), **odd})
+        routed = client.post(api.at(f"own-{api.kind}/m"), json={**asked, "fallbacks": ["gpt-4o"]})
+        assert (routed.status_code, len(provider.asked)) == (403, before), routed.text
+        reply = client.post(api.at(f"own-{api.kind}/m"), json=asked)
     assert reply.status_code == 200, reply.text
     assert odd.items() <= provider.last.document.items()
     assert provider.last.header(api.key_header) == (f"Bearer {KEY}" if api.kind == "openai" else KEY)
