@@ -119,7 +119,8 @@ GEMINI: list[tuple[dict[str, Any], Acts]] = [
 
 
 def name(case: Any) -> str:
-    return str(case)[:60]
+    """The same in every process: a set is shown in order."""
+    return str(case.describe() if isinstance(case, Acts) else case)[:60]
 
 
 @pytest.mark.parametrize(("document", "found"), OPENAI, ids=name)
