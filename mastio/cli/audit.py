@@ -1,7 +1,7 @@
 """`mastio audit`: what an operator, an auditor or an agent does with the log.
 
-Its verbs stand in `audit_verify`, `audit_prove`, `audit_read`, `audit_receipt` and `audit_archive`. Exit status:
-0 all of it holds, 1 the appliance refused, 2 used wrongly or nothing to read, 3 tampering or damage.
+Its verbs stand in `audit_list`, `audit_verify`, `audit_prove`, `audit_read`, `audit_receipt` and `audit_archive`. Exit
+status: 0 all of it holds, 1 the appliance refused, 2 used wrongly or nothing to read, 3 tampering or damage.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from mastio.cli import audit_archive, audit_prove, audit_read, audit_receipt, audit_verify
+from mastio.cli import audit_archive, audit_list, audit_prove, audit_read, audit_receipt, audit_verify
 from mastio.cli.administer import plain
 from mastio.client.enroll import Refused
 from mastio.errors import ConfigurationError
@@ -23,7 +23,7 @@ from mastio_audit.verify_served import Absent
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The verbs below `mastio audit`."""
     verbs = parser.add_subparsers(dest="audit_verb", metavar="VERB", required=True)
-    for module in (audit_verify, audit_prove, audit_read, audit_receipt, audit_archive):
+    for module in (audit_list, audit_verify, audit_prove, audit_read, audit_receipt, audit_archive):
         module.add_verbs(verbs)
 
 

@@ -6,10 +6,8 @@ import argparse
 import asyncio
 import dataclasses
 import json
-import re
 import time
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +18,6 @@ from mastio_audit.postgres import PostgresStore
 from mastio_audit.sqlite import SqliteStore
 from mastio_audit.store import AuditStore
 
-DAY = 86_400
 OWNER = "archive/0"
 """Who appends the one entry about it."""
 
@@ -52,7 +49,7 @@ def add_verbs(verbs: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Raises `ConfigurationError`, `StoreError`, `ChainError`, `NoteError`."""
-    before = parse_before(args.before, time.time())
+    before = places.parse_moment("--before", args.before, time.time())
     signed, known = places.read_signed(args), places.known_keys(args)
     checkpoint = places.open_signed(signed, known)
     public = {"checkpoint": signed, "vkey": "".join(f"{one}\n" for one in reversed(known)).encode()}
@@ -94,17 +91,3 @@ def _open_store(args: argparse.Namespace) -> AuditStore:
     if not file.is_file():
         raise ConfigurationError("There is no audit log in this folder.", "Name the data folder with --data.")
     return SqliteStore(file, alone=False)
-
-
-def parse_before(text: str, now: float) -> float:
-    """Unix time. A date is its first moment in UTC. Raises `ConfigurationError`."""
-    days = re.fullmatch(r"([0-9]{1,5})d", text)
-    if days:
-        return now - int(days[1]) * DAY
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError as error:
-        raise ConfigurationError(
-            f"--before {text} is no time.", "Write 2026-01-31, 2026-01-31T12:00:00Z, or 90d."
-        ) from error
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import re
 import sys
 import time
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +30,7 @@ ARCHIVES = "archives"
 """File in the data folder's `log/`: folders with archives, a line each."""
 
 PATIENCE = 20.0
+_SECONDS = {"d": 86_400, "h": 3600, "m": 60, "s": 1}
 _INTERVAL_TERMINAL, _INTERVAL_ELSEWHERE = 0.2, 5.0  # seconds between two lines of progress
 
 
@@ -115,6 +118,23 @@ def parse_index(text: str) -> int:
     if not text.isascii() or not text.isdecimal():
         raise ValueError(text)
     return int(text)
+
+
+def parse_moment(option: str, text: str, now: float) -> float:
+    """Unix time of RFC 3339, of a date (its first moment in UTC), or so long ago: `90d`, `12h`, `30m`, `10s`.
+
+    Raises `ConfigurationError`.
+    """
+    ago = re.fullmatch(r"([0-9]{1,6})([dhms])", text)
+    if ago:
+        return now - int(ago[1]) * _SECONDS[ago[2]]
+    try:
+        moment = datetime.fromisoformat(text)
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError) as error:
+        raise ConfigurationError(
+            f"{option} {text} is no time.", "Write 2026-01-31, 2026-01-31T12:00:00Z, or 90d, 12h, 30m (ago)."
+        ) from error
 
 
 def verify_place(args: argparse.Namespace) -> None:
@@ -211,6 +231,11 @@ def fetch(client: httpx.Client, path: str) -> bytes:
 
     Where it says to come again later (`Retry-After`), that is what happens, up to `PATIENCE` seconds.
     """
+    return get(client, path).content
+
+
+def get(client: httpx.Client, path: str) -> httpx.Response:
+    """The same with its headers."""
     deadline = time.monotonic() + PATIENCE
     while True:
         try:
@@ -220,7 +245,7 @@ def fetch(client: httpx.Client, path: str) -> bytes:
                 f"The appliance at {client.base_url} cannot be reached.", f"Check that it runs and the CA fits: {error}"
             ) from error
         if reply.status_code == 200:
-            return reply.content
+            return reply
         pause = reply.headers.get("Retry-After", "") if reply.status_code in (429, 503) else ""
         if not pause.isdecimal() or time.monotonic() + int(pause) > deadline:
             raise explain(reply)

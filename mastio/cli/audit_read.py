@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import asyncio
 import base64
+import contextlib
 import json
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -73,8 +74,11 @@ def export_log(args: argparse.Namespace) -> int:
     signed, known = places.read_signed(args), places.known_keys(args)
     size = places.open_signed(signed, known).size
     signer = notes.parse_note(signed).signed_by(known)[0]
-    with asyncio.Runner() as runner:
-        places.write_out(args.out, _read(runner, places.open_reader(args), size, signed, signer))
+    with (
+        asyncio.Runner() as runner,
+        contextlib.closing(_read(runner, places.open_reader(args), size, signed, signer)) as lines,
+    ):
+        places.write_out(args.out, lines)
     return 0
 
 
@@ -92,7 +96,9 @@ def _download(client: httpx.Client) -> Iterator[bytes]:
         ) from error
 
 
-def _read(runner: asyncio.Runner, reader: LogReader, size: int, signed: bytes, signer: Verifier) -> Iterator[bytes]:
+def _read(
+    runner: asyncio.Runner, reader: LogReader, size: int, signed: bytes, signer: Verifier
+) -> Generator[bytes, None, None]:
     try:
         runner.run(reader.open())
         for start in range(0, size, PAGE):

@@ -118,8 +118,31 @@ class JoinedReader:
             rows += await self._reader.read(at, limit - len(rows))
         return rows
 
-    async def read_prefixed(self, start: int, stop: int, limit: int, prefix: bytes) -> Sequence[Row]:
-        return [row for row in await self.read(start, min(limit, stop - start)) if row[1].startswith(prefix)]
+    async def find(self, within: range, limit: int, contained: Sequence[bytes], newest_first: bool) -> Sequence[Row]:
+        begins = min(max((await self.extent()).start, within.start), within.stop)
+        older, stored = range(within.start, begins), range(begins, within.stop)
+        rows = list[Row]()
+        for part in (stored, older) if newest_first else (older, stored):
+            if part and len(rows) < limit:
+                find = self._find_archived if part is older else self._reader.find
+                rows += await find(part, limit - len(rows), contained, newest_first)
+        return rows
+
+    async def _find_archived(
+        self, within: range, limit: int, contained: Sequence[bytes], newest_first: bool
+    ) -> Sequence[Row]:
+        bundles = range(within.start // WIDTH, (within.stop - 1) // WIDTH + 1)
+        rows = list[Row]()
+        for index in reversed(bundles) if newest_first else bundles:
+            entries = await asyncio.to_thread(self._archives.read, index)
+            found = [
+                row for row in enumerate(entries, index * WIDTH)
+                if row[0] in within and all(one in row[1] for one in contained)
+            ]  # fmt: skip
+            rows += reversed(found) if newest_first else found
+            if len(rows) >= limit:
+                break
+        return rows[:limit]
 
     async def nodes(self, level: int, start: int, limit: int) -> Sequence[Node]:
         return await self._reader.nodes(level, start, limit)

@@ -12,39 +12,31 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
-import re
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass, replace
-from datetime import datetime
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
-from urllib.parse import parse_qsl
 
 import orjson
 
 from mastio.errors import AuditError, BadRequest, MastioError
-from mastio.exchange import JSON, Action, Message, Principal, Recorded, Reply, RequestHead, Role, Route, Window
+from mastio.exchange import JSON, Principal, Recorded, Reply, Role, Route, Window
 from mastio.transparency import merkle, notes
 from mastio.transparency.notes import Checkpoint
-from mastio_audit import tiles
-from mastio_audit.chain import ChainError, Head, Row
+from mastio_audit import asking, tiles
+from mastio_audit.asking import DEFAULT_LIMIT, ENTRIES, LOG, Asked, Past, nothing_there
+from mastio_audit.chain import ChainError, Head
 from mastio_audit.keys import LogKeys
 from mastio_audit.published import sign_head
+from mastio_audit.search import Page, Wanted, find_first, read_time, search
 from mastio_audit.store import LogReader, StoreError
 
-LOG = "/v1/audit/log"
 FOREVER = b"private, max-age=31536000, immutable"
-DEFAULT_LIMIT, MOST = 100, 1000
 MOST_BYTES = 4 * 1024 * 1024
-SCAN = 20_000
-"""How many entries one request of an agent looks through for its own."""
-
-FIRST = -1
 PAGE = 500
 WITHIN = 10.0  # seconds
 _AUDITOR: frozenset[Role] = frozenset({"auditor"})
 _BOTH: frozenset[Role] = frozenset({"auditor", "agent"})
-_NUMBER = re.compile(r"0|[1-9]\d{0,17}", re.ASCII)
 T = TypeVar("T")
 
 ROUTES = (
@@ -52,27 +44,10 @@ ROUTES = (
     Route(f"{LOG}/cosigned", ("GET",), _BOTH, "audit.checkpoint", "With witnesses' signatures", recorded="refusals"),
     Route(f"{LOG}/vkey", ("GET",), _BOTH, "audit.checkpoint", "The log's public key", recorded="refusals"),
     Route(f"{LOG}/tile/{{path...}}", ("GET",), _AUDITOR, "audit.tile", "Tiles of the tree", recorded="refusals"),
-    Route("/v1/audit/entries", ("GET",), _BOTH, "audit.entries", "Entries, a line each"),
+    Route(ENTRIES, ("GET",), _BOTH, "audit.entries", "Entries, a line each"),
     Route("/v1/audit/proof/{index}", ("GET",), _BOTH, "audit.proof", "Proof that an entry is in the log"),
     Route("/v1/audit/export", ("GET",), _AUDITOR, "audit.export", "The whole log, with its checkpoint", streams=True),
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Past:
-    """The log as it was with `size` entries (None: as it is), and that it extends the one of `old` (None: no proof)."""
-
-    size: int | None
-    old: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """What an exchange asks for: a tile, or entries from `start` on (`FIRST`: from the first that is here)."""
-
-    tile: tiles.Tile | None = None
-    start: int = 0
-    limit: int = 0
 
 
 class Doors:
@@ -96,11 +71,11 @@ class Doors:
         self._lock = asyncio.Lock()
         self._open = False
         self.read = {
-            "audit.checkpoint": _read_checkpoint,
-            "audit.tile": _read_tile,
-            "audit.entries": _read_entries,
-            "audit.proof": _read_proof,
-            "audit.export": _read_plain,
+            "audit.checkpoint": asking.read_checkpoint,
+            "audit.tile": asking.read_tile,
+            "audit.entries": asking.read_entries,
+            "audit.proof": asking.read_proof,
+            "audit.export": asking.read_plain,
         }
         self.dispatch = {
             "audit.checkpoint": self._checkpoint,
@@ -125,7 +100,7 @@ class Doors:
         head = await self._head()
         size = head.size if past.size is None else past.size
         if size > head.size:
-            raise _nothing_there()
+            raise nothing_there()
         if past.old is not None and not 0 < past.old <= size:
             raise BadRequest("The parameter old must be from 1 to the size of the log.")
         ranges = [] if past.old is None else merkle.consistency(past.old, size)
@@ -142,15 +117,15 @@ class Doors:
         try:
             return await asyncio.to_thread(self._cosigned.read_bytes)
         except FileNotFoundError as error:
-            raise _nothing_there() from error
+            raise nothing_there() from error
         except OSError as error:
             raise AuditError("The cosigned checkpoint cannot be read at present.") from error
 
     async def _tile(self, recorded: Recorded) -> Reply:
-        tile = recorded.message.plan.tile
+        tile = recorded.message.plan
         head, start = await self._find_ends()
         if tile.size > head.size:
-            raise _nothing_there()
+            raise nothing_there()
         if tile.level == tiles.ENTRIES and tile.start < start:
             raise _archived(start)
         content = await self._ask(lambda: tiles.read_tile(self._reader, tile))
@@ -158,46 +133,41 @@ class Doors:
         return Reply(200, headers, content, facts={"tile": tiles.write_path(tile)})
 
     async def _entries(self, recorded: Recorded) -> Reply:
-        wanted = recorded.message.plan
+        asked: Asked = recorded.message.plan
         head, first = await self._find_ends()
         while True:
-            at = replace(wanted, start=first) if wanted.start == FIRST else wanted
-            if at.start < first:
-                raise _archived(first, wanted.limit)
-            rows, following = await self._ask(functools.partial(self._read, recorded.principal, at, head.size))
-            _, first = await self._find_ends()
-            if first <= at.start:  # else entries of the page may have been archived while it was read
+            if asked.start is not None and asked.start < first:
+                raise _archived(first, asked)
+            within = range(first, head.size)
+            page = await self._ask(functools.partial(self._search, recorded.principal, asked, within))
+            begins, (_, first) = within.start, await self._find_ends()
+            if first == begins:  # else entries of the page may have been archived while it was read
                 break
         headers = [(b"content-type", b"application/x-ndjson"), (b"cache-control", b"no-store")]
-        if following is not None:
-            target = f"/v1/audit/entries?from={following}&limit={wanted.limit}"
-            headers.append((b"link", f'<{target}>; rel="next"'.encode()))
-        return Reply(200, headers, b"".join(entry + b"\n" for _, entry in rows), facts={"entries": len(rows)})
+        if page.following is not None:
+            headers.append((b"link", asked.link(page.following).encode("ascii")))
+        content = b"".join(entry + b"\n" for _, entry in page.rows)
+        return Reply(200, headers, content, facts={"entries": len(page.rows)})
 
-    async def _read(self, principal: Principal, wanted: Wanted, end: int) -> tuple[list[Row], int | None]:
-        """The page, and where the next one begins (None: there is none)."""
+    async def _search(self, principal: Principal, asked: Asked, there: range) -> Page:
+        """A page of what the caller may see. For an agent that is its own, since it was enrolled."""
+        wanted, within = asked.wanted, asked.cut(there)
+        if wanted.since is not None:
+            within = range(await find_first(self._reader, within, wanted.since), within.stop)
         if principal.is_agent:
-            stop = min(end, wanted.start + SCAN)
-            found = await self._reader.read_prefixed(wanted.start, stop, wanted.limit, _prefix(principal))
-            following = found[-1][0] + 1 if len(found) == wanted.limit else stop
-            since = self._enrolled_at(principal.name)
-            found = [row for row in found if _is_since(row[1], since)]
-        else:
-            found = [row for row in await self._reader.read(wanted.start, wanted.limit) if row[0] < end]
-            following = found[-1][0] + 1 if found else end
-        rows, size = list[Row](), 0
-        for seq, entry in found:
-            size += len(entry)
-            if rows and size > MOST_BYTES:
-                return rows, seq
-            rows.append((seq, entry))
-        return rows, following if following < end else None
+            if wanted.agent not in (None, principal.name):
+                return Page((), None)
+            since = max(wanted.since or 0.0, self._enrolled_at(principal.name))
+            wanted = replace(wanted, agent=principal.name, since=since)
+        return await search(
+            self._reader, wanted, within, asked.limit, newest_first=asked.newest_first, most_bytes=MOST_BYTES
+        )
 
     async def _proof(self, recorded: Recorded) -> Reply:
-        index = recorded.message.plan.start
+        index = recorded.message.plan
         head, start = await self._find_ends()
         if index >= head.size:
-            raise _nothing_there()
+            raise nothing_there()
         if index < start and recorded.principal.is_agent:
             raise _archived(start)
 
@@ -205,8 +175,8 @@ class Doors:
             if recorded.principal.is_agent:
                 [entry] = await tiles.read_entries(self._reader, index, 1)
                 principal = recorded.principal
-                if not entry.startswith(_prefix(principal)) or not _is_since(entry, self._enrolled_at(principal.name)):
-                    raise _nothing_there()
+                if not entry.startswith(_prefix(principal)) or read_time(entry) < self._enrolled_at(principal.name):
+                    raise nothing_there()
             return await tiles.read_proof(self._reader, merkle.inclusion(index, head.size), head.size)
 
         hashes = await self._ask(prove)
@@ -269,75 +239,9 @@ class Doors:
         return AuditError("The log is not what was written.", code="audit_damaged", headers=())
 
 
-# --- requests ---------------------------------------------------------------------------------------------------------
-
-
-def _read_plain(head: RequestHead, principal: Principal, body: bytes) -> tuple[Action, Message]:
-    _parse_query(head, ())
-    return _action(head), Message(body, plan=head.path)
-
-
-def _read_checkpoint(head: RequestHead, principal: Principal, body: bytes) -> tuple[Action, Message]:
-    if head.path != f"{LOG}/checkpoint":
-        return _read_plain(head, principal, body)
-    query = _parse_query(head, ("size", "old"))
-    return _action(head), Message(body, plan=Past(query.get("size"), query.get("old")))
-
-
-def _read_tile(head: RequestHead, principal: Principal, body: bytes) -> tuple[Action, Message]:
-    _parse_query(head, ())
-    tile = tiles.parse_path(head.params["path"])
-    if tile is None:
-        raise _nothing_there()
-    return _action(head), Message(body, plan=Wanted(tile))
-
-
-def _read_entries(head: RequestHead, principal: Principal, body: bytes) -> tuple[Action, Message]:
-    query = _parse_query(head, ("from", "limit"))
-    start, limit = query.get("from", FIRST), query.get("limit", DEFAULT_LIMIT)
-    if not 1 <= limit <= MOST:
-        raise BadRequest(f"The parameter limit must be 1 to {MOST}.")
-    return _action(head), Message(
-        body, plan=Wanted(start=start, limit=limit), details={"from": max(start, 0), "limit": limit}
-    )
-
-
-def _read_proof(head: RequestHead, principal: Principal, body: bytes) -> tuple[Action, Message]:
-    _parse_query(head, ())
-    index = head.params["index"]
-    if not _NUMBER.fullmatch(index):
-        raise BadRequest("The index must be a whole number.")
-    return _action(head), Message(body, plan=Wanted(start=int(index)), details={"index": int(index)})
-
-
-def _action(head: RequestHead) -> Action:
-    return Action(head.route.kind, "Appliance", "self")
-
-
-def _parse_query(head: RequestHead, known: tuple[str, ...]) -> dict[str, int]:
-    """Whole numbers, each once. Raises `BadRequest`."""
-    try:
-        pairs = parse_qsl(head.query.decode("ascii"), keep_blank_values=True, strict_parsing=bool(head.query))
-    except ValueError as error:
-        raise BadRequest("The query is malformed.") from error
-    numbers: dict[str, int] = {}
-    for name, value in pairs:
-        if name not in known:
-            raise BadRequest("There is a parameter that this path does not know.")
-        if name in numbers or not _NUMBER.fullmatch(value):
-            raise BadRequest(f"The parameter {name} must be one whole number.")
-        numbers[name] = int(value)
-    return numbers
-
-
 def _prefix(principal: Principal) -> bytes:
     """How every entry of this agent begins: `agent` is the first member in canonical order."""
     return b'{"agent":' + orjson.dumps(principal.name) + b","
-
-
-def _is_since(entry: bytes, since: float) -> bool:
-    """Whether it is of who has the name now, enrolled at `since`, and not of who had it before."""
-    return datetime.fromisoformat(orjson.loads(entry)["time"]).timestamp() >= since
 
 
 def _text(content: bytes, facts: dict[str, JSON] | None = None) -> Reply:
@@ -345,10 +249,6 @@ def _text(content: bytes, facts: dict[str, JSON] | None = None) -> Reply:
     return Reply(200, headers, content, facts=facts or {})
 
 
-def _archived(start: int, limit: int = DEFAULT_LIMIT) -> BadRequest:
-    link = f'</v1/audit/entries?from={start}&limit={limit}>; rel="next"'
+def _archived(start: int, asked: Asked | None = None) -> BadRequest:
+    link = (asked or Asked(Wanted(), None, DEFAULT_LIMIT, False, {"limit": str(DEFAULT_LIMIT)})).link(start)
     return BadRequest(f"Entries before {start} are archived.", code="archived", headers=(("Link", link),))
-
-
-def _nothing_there() -> BadRequest:
-    return BadRequest("There is nothing at this place of the log.", code="not_found")

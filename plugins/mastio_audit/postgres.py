@@ -98,9 +98,11 @@ _SET_ROOM = """
 INSERT INTO audit_room VALUES (1, $1, $2) ON CONFLICT (one) DO UPDATE SET size = excluded.size, bytes = excluded.bytes
 """
 _READ = "SELECT seq, entry FROM audit_entries WHERE seq >= $1 ORDER BY seq LIMIT $2"
-_READ_PREFIXED = """
+_FIND = """
 SELECT seq, entry FROM audit_entries
-WHERE seq >= $1 AND seq < $2 AND substring(entry FROM 1 FOR length($4::bytea)) = $4::bytea ORDER BY seq LIMIT $3
+WHERE seq >= $1 AND seq < $2
+  AND (SELECT bool_and(position(part IN entry) > 0) FROM unnest($4::bytea[]) AS part) IS NOT FALSE
+ORDER BY seq {} LIMIT $3
 """
 _LEFTOVERS = "SELECT seq, entry FROM audit_open_intents JOIN audit_entries USING (seq) WHERE owner = $1 ORDER BY seq"
 _NODES = "SELECT level, idx, hash FROM audit_nodes WHERE level = $1 AND idx >= $2 ORDER BY idx LIMIT $3"
@@ -167,8 +169,9 @@ class PostgresReader:
     async def read(self, start: int, limit: int) -> Sequence[Row]:
         return [(seq, entry) for seq, entry in await self._fetch(_READ, start, limit)]
 
-    async def read_prefixed(self, start: int, stop: int, limit: int, prefix: bytes) -> Sequence[Row]:
-        rows = await self._fetch(_READ_PREFIXED, start, stop, limit, prefix)
+    async def find(self, within: range, limit: int, contained: Sequence[bytes], newest_first: bool) -> Sequence[Row]:
+        query = _FIND.format("DESC" if newest_first else "ASC")
+        rows = await self._fetch(query, within.start, within.stop, limit, list(contained))
         return [(seq, entry) for seq, entry in rows]
 
     async def nodes(self, level: int, start: int, limit: int) -> Sequence[Node]:

@@ -59,6 +59,7 @@ INSERT INTO head SELECT 1, ?, 0, zeroblob(32), zeroblob(0)
     WHERE NOT EXISTS (SELECT 1 FROM head) AND NOT EXISTS (SELECT 1 FROM entries);
 COMMIT;
 """
+_FIND = "SELECT seq, entry FROM entries WHERE seq >= ? AND seq < ?{} ORDER BY seq {} LIMIT ?"
 _PAGES = "SELECT page_count, freelist_count, page_size FROM pragma_page_count, pragma_freelist_count, pragma_page_size"
 _EXTENT = """
 SELECT size, last_hash, frontier, format, (SELECT max(seq) FROM entries), {}
@@ -96,11 +97,10 @@ class SqliteReader:
         query = "SELECT seq, entry FROM entries WHERE seq >= ? ORDER BY seq LIMIT ?"
         return await self._run(self._rows, query, start, limit)
 
-    async def read_prefixed(self, start: int, stop: int, limit: int, prefix: bytes) -> Sequence[Row]:
-        query = """
-            SELECT seq, entry FROM entries WHERE seq >= ? AND seq < ? AND substr(entry, 1, ?) = ? ORDER BY seq LIMIT ?
-        """
-        return await self._run(self._rows, query, start, stop, len(prefix), prefix, limit)
+    async def find(self, within: range, limit: int, contained: Sequence[bytes], newest_first: bool) -> Sequence[Row]:
+        conditions = " AND instr(entry, ?) > 0" * len(contained)
+        query = _FIND.format(conditions, "DESC" if newest_first else "ASC")
+        return await self._run(self._rows, query, within.start, within.stop, *contained, limit)
 
     async def nodes(self, level: int, start: int, limit: int) -> Sequence[Node]:
         query = "SELECT level, idx, hash FROM nodes WHERE level = ? AND idx >= ? ORDER BY idx LIMIT ?"
@@ -219,11 +219,11 @@ class SqliteStore(SqliteReader):
         started = time.perf_counter()
         try:
             head = self._append(build, INLINE_PATIENCE)
-        except _Busy:
-            self._leave_event_loop()
+        except _Busy:  # `mastio audit archive`, for a moment
             return await self._run(self._append, build, PATIENCE)
         if time.perf_counter() - started > SLOW_COMMIT:
-            self._leave_event_loop()
+            _log.info("an audit commit was slow; commits run in a thread from now on")
+            self.inline = self._inline_allowed = False
         return head
 
     async def leftovers(self, owner: str) -> Sequence[Row]:
@@ -249,10 +249,6 @@ class SqliteStore(SqliteReader):
         except apsw.Error as error:
             raise _store_error(error) from error
         return head
-
-    def _leave_event_loop(self) -> None:
-        _log.info("an audit commit was slow; commits run in a thread from now on")
-        self.inline = self._inline_allowed = False
 
     def _append(self, build: Build, patience: float) -> Head:
         connection = self._require(patience)

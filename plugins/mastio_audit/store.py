@@ -95,8 +95,8 @@ class LogReader(Protocol):
     async def read(self, start: int, limit: int) -> Sequence[Row]:
         """Up to `limit` rows with `seq` ≥ `start` in ascending order; none: the end. One short read, no snapshot."""
 
-    async def read_prefixed(self, start: int, stop: int, limit: int, prefix: bytes) -> Sequence[Row]:
-        """Up to `limit` rows with `start` ≤ `seq` < `stop` whose entry begins with `prefix`, in ascending order."""
+    async def find(self, within: range, limit: int, contained: Sequence[bytes], newest_first: bool) -> Sequence[Row]:
+        """Up to `limit` rows with `seq` in `within` whose entry contains each of these bytes, in that order."""
 
     async def nodes(self, level: int, start: int, limit: int) -> Sequence[Node]:
         """Up to `limit` nodes of a level (1 and above) with index ≥ `start` in ascending order."""

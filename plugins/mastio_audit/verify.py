@@ -61,6 +61,8 @@ async def _verify(reader: LogReader, work: Recomputation, progress: Progress) ->
     """The log's size. Raises `ChainError` or `DamageError` at the first thing that is not as it was written."""
     extent = await reader.extent()
     size = extent.end if extent.head is None else extent.head.size
+    if extent.start > size:
+        raise ChainError("the store says that it is archived, and it was never written", size)
     first = await reader.read(_BEFORE_ALL, 1)
     if first and first[0][0] < 0:
         raise ChainError(f"row {first[0][0]} stands before it", 0)
@@ -102,9 +104,9 @@ async def _verify_archived(reader: LogReader, count: int) -> None:
     """Compare the leaf hashes that are kept of archived entries with the nodes over them, which are verified."""
     for index in range(count):
         kept = await reader.archived(index)
-        [node] = await reader.nodes(1, index, 1)
+        nodes = await reader.nodes(1, index, 1)
         hashes = [] if kept is None else [kept[at : at + 32] for at in range(0, len(kept), 32)]
-        if len(hashes) != WIDTH or fold(hashes) != node.hash:
+        if len(hashes) != WIDTH or not nodes or nodes[0].index != index or fold(hashes) != nodes[0].hash:
             raise ChainError("a stored hash of it, which is archived, is not what it was", index * WIDTH)
 
 

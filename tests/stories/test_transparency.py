@@ -294,6 +294,33 @@ def test_an_auditor_takes_checkpoint_proof_and_export_home(appliance: Appliance,
     assert vera.run("prove", *vera.place, "999999").returncode == 1
 
 
+def test_an_auditor_lists_what_was_denied(appliance: Appliance, alice: Identity, vera: Auditor) -> None:
+    cedar = 'forbid (principal == Agent::"alice", action == Action::"agent.self", resource);'
+    with appliance.by_certificate(alice) as client, appliance.admin() as admin:
+        assert admin.post("/v1/admin/policies", json={"name": "quiet", "cedar": cedar}).status_code == 201
+        appliance.settle()
+        denied = client.get("/v1/agents/self")
+        assert admin.delete("/v1/admin/policies/quiet").status_code == 204
+        appliance.settle()
+        served = client.get("/v1/agents/self")
+        own = client.get(f"/v1/audit/entries?request_id={denied.headers['x-request-id']}").text.splitlines()
+        assert client.get("/v1/audit/entries?agent=bob&order=desc").text == ""
+    assert denied.status_code == 403 and {json.loads(line)["agent"] for line in own} == {"alice"}
+    for place in (vera.place, ["--data", str(appliance.data)]):
+        done = vera.run("list", *place, "--json", "--agent", "alice", "--since", "10m", "--decision", "deny")
+        entries = [json.loads(line) for line in done.stdout.splitlines()]
+        assert entries[0]["id"] == denied.headers["x-request-id"], done.stderr
+        assert {entry["decision"]["effect"] for entry in entries} == {"deny"}
+        done = vera.run("list", *place, "--request-id", served.headers["x-request-id"], "--kind", "agent.*")
+        assert [line.split()[0] for line in done.stdout.splitlines()[1:]] == [
+            str(int(served.headers["mastio-receipt"]) + 1).encode(), served.headers["mastio-receipt"].encode()
+        ]  # fmt: skip
+    with appliance.admin() as auditor:
+        page = auditor.get("/v1/audit/entries?order=desc&kind=agent.self&limit=1")
+        following = auditor.get(page.links["next"]["url"])
+        assert json.loads(following.text)["seq"] < json.loads(page.text)["seq"]
+
+
 def test_an_agent_verifies_its_own_receipt(appliance: Appliance, alice: Identity, tmp_path: Path) -> None:
     """With nothing but its identity, the key that it pinned, and a checkpoint that it kept the last time."""
     (tmp_path / "vkey").write_bytes((appliance.data / "log" / "vkey").read_bytes())

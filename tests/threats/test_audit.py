@@ -31,7 +31,9 @@ BAD = {
             *("from=-1", "from=x", "from=", "from=1.0", "from=01", "from=1e3", "limit=0", "limit=1001"),
             *("limit=-1", "limit=", "from=1&from=2", "limit=1&limit=1", "seq=1", "from=1&more=1", "from"),
             *("from=9999999999999999999", "from=%00"),
-            *("from=1%20", "from=%D9%A1", "from=1;limit=2", "agent=alice", "limit=1%0a"),
+            *("from=1%20", "from=%D9%A1", "from=1;limit=2", "limit=1%0a", "agent=A", "agent="),
+            *("kind=llm%22", "kind=*x", "decision=maybe", "order=up", "since=yesterday", "since=1", "request_id=%25"),
+            "agent=a&agent=b",
         )
     },
     **{

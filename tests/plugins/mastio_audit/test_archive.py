@@ -340,6 +340,15 @@ def test_an_archive_that_does_not_read_back_deletes_nothing(stored: Archived, mo
     assert rows_of(stored.place) == stored.entries
 
 
+def test_what_was_never_written_cannot_be_archived(log: Archived) -> None:
+    log.archive()
+    table = "archived" if log.place.kind == "sqlite" else "audit_archived"
+    log.place.tamper(f"INSERT INTO {table} VALUES ($1, $2)", 2, bytes(256 * 32))
+    status, report = log.verify()
+    assert status == 3 and isinstance(report, dict), report
+    assert report["first_bad"] is not None and "archived" in report["problem"]
+
+
 def test_a_damaged_entry_is_not_archived(stored: Archived) -> None:
     stored.place.put(5, stored.entries[5].replace(b'"kind":"test"', b'"kind":"tess"'))
     status, _, _ = stored.run(

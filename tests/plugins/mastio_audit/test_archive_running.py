@@ -18,8 +18,10 @@ from mastio.transparency.merkle import leaf_hash
 from mastio_audit import tiles
 from mastio_audit.archive import JoinedReader
 from mastio_audit.archiving import Limits, archive
+from mastio_audit.asking import Asked
 from mastio_audit.chain import Head
-from mastio_audit.doors import Doors, Wanted
+from mastio_audit.doors import Doors
+from mastio_audit.search import Wanted
 from mastio_audit.sequencer import Sequencer
 from mastio_audit.store import Batch, StoreError
 from mastio_audit.verify import verify_log
@@ -130,10 +132,18 @@ class Moving:
         return getattr(self._reader, name)
 
     async def read(self, start: int, limit: int) -> Any:
-        if limit > 1 and not self.moved:
+        if limit > 1:
+            await self._move()
+        return await self._reader.read(start, limit)
+
+    async def find(self, *question: Any) -> Any:
+        await self._move()
+        return await self._reader.find(*question)
+
+    async def _move(self) -> None:
+        if not self.moved:
             self.moved = True
             await move(self.log)
-        return await self._reader.read(start, limit)
 
 
 async def move(log: Archived) -> None:
@@ -172,16 +182,16 @@ class TestMovedMeanwhile:
         assert store.moved and sequencer.closed is None
         await sequencer.close()
 
-    @pytest.mark.parametrize("start", [0, -1])
-    async def test_a_page_of_entries(self, stored: Archived, start: int) -> None:
+    @pytest.mark.parametrize("start", [0, None])
+    async def test_a_page_of_entries(self, stored: Archived, start: int | None) -> None:
         reader: Any = Moving(stored, stored.place.reader())
         keys: Any = SimpleNamespace(origin=ORIGIN, signers=lambda now: [FIRST])
         doors = Doors(reader, keys, lambda: 0.0, stored.place.data / "log" / "cosigned")
         recorded: Any = SimpleNamespace(
-            message=SimpleNamespace(plan=Wanted(start=start, limit=10)),
+            message=SimpleNamespace(plan=asked(start)),
             principal=SimpleNamespace(is_agent=False, name="demo"),
         )
-        if start < 0:
+        if start is None:
             reply: Any = await doors.dispatch["audit.entries"](recorded)
             assert json.loads(reply.body.splitlines()[0])["seq"] == 512
         else:
@@ -190,6 +200,10 @@ class TestMovedMeanwhile:
             assert refused.value.code == "archived" and "from=512" in dict(refused.value.headers)["Link"]
         assert reader.moved
         await doors.close()
+
+
+def asked(start: int | None) -> Asked:
+    return Asked(Wanted(), start, 10, newest_first=False, query={"limit": "10"})
 
 
 class TestRest:
@@ -202,7 +216,7 @@ class TestRest:
         made = Doors(stored.place.reader(), keys, lambda: 0.0, stored.place.data / "log" / "cosigned")
         loop = asyncio.new_event_loop()
 
-        def ask(kind: str, plan: Wanted, is_agent: bool = False) -> Any:
+        def ask(kind: str, plan: Any, is_agent: bool = False) -> Any:
             principal = SimpleNamespace(is_agent=is_agent, name="demo")
             recorded: Any = SimpleNamespace(message=SimpleNamespace(plan=plan), principal=principal)
             return loop.run_until_complete(made.dispatch[kind](recorded))
@@ -214,28 +228,28 @@ class TestRest:
 
     def test_entries_from_an_archived_index(self, doors: Callable[..., Any]) -> None:
         with pytest.raises(MastioError) as refused:
-            doors("audit.entries", Wanted(start=0, limit=10))
+            doors("audit.entries", asked(0))
         assert (refused.value.status, refused.value.code) == (410, "archived")
         assert "from=512" in dict(refused.value.headers)["Link"]
 
     @pytest.mark.parametrize("is_agent", [False, True])
     def test_entries_from_the_first_that_is_here(self, doors: Callable[..., Any], is_agent: bool) -> None:
-        reply = doors("audit.entries", Wanted(start=-1, limit=10), is_agent)
+        reply = doors("audit.entries", asked(None), is_agent)
         assert json.loads(reply.body.splitlines()[0])["seq"] == 512
 
     def test_tiles(self, doors: Callable[..., Any], stored: Archived) -> None:
         with pytest.raises(MastioError) as refused:
-            doors("audit.tile", Wanted(tiles.Tile(tiles.ENTRIES, 1)))
+            doors("audit.tile", tiles.Tile(tiles.ENTRIES, 1))
         assert refused.value.code == "archived"
-        assert doors("audit.tile", Wanted(tiles.Tile(0, 1))).body == b"".join(map(leaf_hash, stored.entries[256:512]))
+        assert doors("audit.tile", tiles.Tile(0, 1)).body == b"".join(map(leaf_hash, stored.entries[256:512]))
 
     def test_proofs(self, doors: Callable[..., Any], stored: Archived) -> None:
-        body = doors("audit.proof", Wanted(start=3)).body
+        body = doors("audit.proof", 3).body
         index, hashes, signed = notes.parse_proof(body)
         found = notes.parse_checkpoint(notes.parse_note(signed).text)
         merkle.verify_inclusion(index, leaf_hash(stored.entries[3]), 0, found.size, found.root, hashes)
         with pytest.raises(MastioError) as refused:
-            doors("audit.proof", Wanted(start=3), True)
+            doors("audit.proof", 3, True)
         assert refused.value.code == "archived", "an agent has to show that it is its own entry"
 
     def test_what_is_archived_while_it_is_read_is_no_damage(
@@ -248,13 +262,13 @@ class TestRest:
             return (await find(self))[0], 0
 
         monkeypatch.setattr(Doors, "_find_ends", find_earlier)
-        reply = doors("audit.export", Wanted())
+        reply = doors("audit.export", None)
         with pytest.raises(MastioError) as refused:
             doors.loop.run_until_complete(anext(aiter(reply.body)))  # type: ignore[attr-defined]
         assert refused.value.code == "archived"
 
     def test_the_export_begins_with_what_is_here(self, doors: Callable[..., Any], stored: Archived) -> None:
-        reply = doors("audit.export", Wanted())
+        reply = doors("audit.export", None)
 
         async def read() -> bytes:
             return b"".join([window.data async for window in reply.body])
