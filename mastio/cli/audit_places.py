@@ -127,10 +127,10 @@ def parse_moment(option: str, text: str, now: float) -> float:
     """
     ago = re.fullmatch(r"([0-9]{1,6})([dhms])", text)
     if ago:
-        return now - int(ago[1]) * _SECONDS[ago[2]]
+        return max(0.0, now - int(ago[1]) * _SECONDS[ago[2]])
     try:
         moment = datetime.fromisoformat(text)
-        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+        return (moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
     except (ValueError, OverflowError) as error:
         raise ConfigurationError(
             f"{option} {text} is no time.", "Write 2026-01-31, 2026-01-31T12:00:00Z, or 90d, 12h, 30m (ago)."

@@ -143,7 +143,7 @@ def _parse_time(value: str) -> float:
     """Unix time of an RFC 3339 time, or of the first moment of a date in UTC."""
     try:
         moment = datetime.fromisoformat(value)
-        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+        return (moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
     except (ValueError, OverflowError) as error:
         raise BadRequest("The parameter since must be a date or a time such as 2026-01-31T12:00:00Z.") from error
 

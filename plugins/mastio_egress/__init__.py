@@ -43,7 +43,7 @@ class Settings(PluginSettings):
 async def setup(settings: Settings, services: Services) -> AsyncIterator[Hooks]:
     registry = Registry(services)
     services.directory.on_change(registry.reload)
-    calls = Calls(registry, services.permits)
+    calls = Calls(registry, services.permits, services.note)
     rates = Rates(services.directory)
     yield Hooks(
         intake={KIND: calls.take_in}, read={KIND: calls.read}, reserve=rates.reserve, dispatch={KIND: calls.dispatch}

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from mastio import aside
 from mastio.destination import find_destination
 from mastio.errors import BadRequest, Denied, DispatchError
-from mastio.exchange import JSON, Action, Intake, Message, Principal, Recorded, Reply, RequestHead
+from mastio.exchange import JSON, Action, Entry, Intake, Message, Principal, Recorded, Reply, RequestHead
 from mastio.inspection import Finding
 from mastio.services import UpstreamReply
 from mastio.store.base import ConnectionRow
@@ -25,10 +25,14 @@ from mastio_egress.replies import Answered, answer
 from mastio_egress.texts import open_layout
 
 Permits = Callable[[Principal, Action, Sequence[Finding]], Awaitable[bool]]
+Note = Callable[[Entry], Awaitable[int]]
 Close = Callable[[], Awaitable[None]]
 Sending = AbstractAsyncContextManager[UpstreamReply]
 
 KIND = "egress.http"
+REDIRECT = "egress.redirect"
+"""An event in the log: a redirect of this exchange is about to be followed."""
+
 MOST_WHOLE = 10 * 1024 * 1024
 """Bytes of a body that has to be read whole, because it is inspected or signed."""
 
@@ -45,10 +49,11 @@ class Plan:
 class Calls:
     """The hooks of `egress.http`."""
 
-    def __init__(self, registry: Registry, permits: Permits) -> None:
-        """`permits`: `services.permits`."""
+    def __init__(self, registry: Registry, permits: Permits, note: Note) -> None:
+        """`permits` and `note`: those of `Services`."""
         self._registry = registry
         self._permits = permits
+        self._note = note
 
     def take_in(self, head: RequestHead, principal: Principal) -> Intake:
         """Raises `BadRequest` and `Denied`."""
@@ -141,6 +146,7 @@ class Calls:
                     and not needles.find(locations[0])
                     and await self._is_permitted(recorded, further)
                 ):
+                    await self._record_hop(recorded, further)
                     followed.append(further.asked.path.partition("?")[0])
                     hop = further
                     continue
@@ -175,6 +181,21 @@ class Calls:
         }
         action = replace(recorded.action, attributes=attributes)
         return await self._permits(recorded.principal, action, recorded.inspected.findings)
+
+    async def _record_hop(self, recorded: Recorded, hop: Hop) -> None:
+        """Have on stable storage what is about to be asked for: the intent names the first request only."""
+        request: dict[str, JSON] = {
+            "connection": recorded.action.target,
+            "host": urlsplit(hop.origin).hostname or "",
+            "method": hop.asked.method,
+            "path": hop.asked.path.partition("?")[0],
+        }
+        await self._note(
+            Entry(
+                recorded.head.id, "event", REDIRECT, recorded.action.target, recorded.principal.name,
+                decision={"effect": "allow"}, request=request,
+            )
+        )  # fmt: skip
 
 
 def _judged(row: ConnectionRow) -> tuple[str, bool, bool]:

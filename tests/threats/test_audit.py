@@ -33,7 +33,7 @@ BAD = {
             *("from=9999999999999999999", "from=%00"),
             *("from=1%20", "from=%D9%A1", "from=1;limit=2", "limit=1%0a", "agent=A", "agent="),
             *("kind=llm%22", "kind=*x", "decision=maybe", "order=up", "since=yesterday", "since=1", "request_id=%25"),
-            "agent=a&agent=b",
+            *("agent=a&agent=b", "since=9999-12-31T23:59:59-14:00", "since=0001-01-01T00:00:00%2B14:00"),
         )
     },
     **{

@@ -111,5 +111,8 @@ def test_a_redirect_leads_only_where_the_agent_might_have_gone(scene: Scene) -> 
         reply = scene.call(method, "/moved", "led", content=b"mine" if method == "POST" else None)
         assert reply.status_code == status, (to, reply.text)
         assert len(scene.upstream.arrived) - before == (2 if status == 200 else 1)
-        outcome = scene.appliance.entries_of(reply.headers["x-request-id"])[-1]
+        intent, *hops, outcome = scene.appliance.entries_of(reply.headers["x-request-id"])
+        assert [(hop["kind"], hop["request"]["path"], hop["target"]) for hop in hops] == (
+            [("egress.redirect", to, intent["target"])] if status == 200 else []
+        )
         assert ("followed" in str(outcome)) is (status == 200)

@@ -157,6 +157,8 @@ def test_the_command_prints_the_newest_first(log: Place, capsys: pytest.CaptureF
     assert [line.split()[0] for line in lines] == ["5", "4"]
     assert command("list", *log.arguments, "--since", "2023-11-14T22:17:00Z", "--json") == 0
     assert len(capsys.readouterr().out.splitlines()) == 2
+    assert command("list", *log.arguments, "--since", "999999d", "--json") == 0
+    assert len(capsys.readouterr().out.splitlines()) == 6
     assert command("list", *log.arguments, "--request-id", "absent") == 0
     assert len(capsys.readouterr().out.splitlines()) == 1, "the header"
 
