@@ -90,7 +90,7 @@ CODES: dict[str, Code] = {
     # enrolment
     "invalid_csr": Code(422, "Send one certificate request (PKCS #10) signed by its own P-256, P-384 or Ed25519 key."),
     "invalid_enrollment_token": Code(403, "Ask an operator for a new one-time token for this name."),
-    "name_taken": Code(409, "Choose another name, or ask an operator to revoke the agent that has it."),
+    "name_taken": Code(409, "Choose another name, or ask an operator for this one."),
     # what is behind us
     "upstream_error": Code(502, "The provider failed; try again later or use another model."),
     "upstream_refused": Code(502, "The provider refused the appliance's own credential; tell the operator."),
@@ -118,18 +118,20 @@ CODES: dict[str, Code] = {
 class MastioError(Exception):
     """An exchange ends early. `message` is for the caller: one sentence, no secret, path or version in it.
 
-    `status` and `hint` come from `CODES`. `headers` are added to the reply. What went wrong inside is the
-    exception's `__cause__`, and is only ever written to the appliance's own log.
+    `status` and `hint` come from `CODES`; a place that knows better gives its own `hint`. `headers` are added to the
+    reply. What went wrong inside is the exception's `__cause__`, and is only ever written to the appliance's own log.
     """
 
     default_code = "internal"
 
-    def __init__(self, message: str, *, code: str | None = None, headers: Headers = ()) -> None:
+    def __init__(
+        self, message: str, *, code: str | None = None, headers: Headers = (), hint: str | None = None
+    ) -> None:
         super().__init__(message)
         self.message = message
         self.code = code or self.default_code
         self.status = CODES[self.code].status
-        self.hint = CODES[self.code].hint
+        self.hint = hint or CODES[self.code].hint
         self.headers = headers
 
 

@@ -286,7 +286,8 @@ def print_welcome(data: Path, known: dict[str, str], mastio: str, agent: Path, *
         f"""Mastio {__version__} is {"already running" if already else "up"}.
 
   base URL        {url}
-  CA fingerprint  {known["ca_sha256"]}  (SHA-256 of {ca})
+  CA fingerprint  {_colons(known["ca_sha256"])}
+                  (openssl x509 -noout -fingerprint -sha256 -in {ca})
   admin token     {token}
 
 First call: add a provider, enrol an agent, ask something.
@@ -298,6 +299,11 @@ First call: add a provider, enrol an agent, ask something.
   $M chat --identity {agent} --model openai/gpt-4o-mini "Hello"
 """
     )
+
+
+def _colons(fingerprint: str) -> str:
+    """As OpenSSL prints it."""
+    return ":".join(fingerprint[at : at + 2] for at in range(0, len(fingerprint), 2)).upper()
 
 
 def describe_redaction(plan: Plan) -> str:

@@ -8,11 +8,16 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from mastio import __version__
+from mastio.cli.defaults import fill, read_defaults, relax
 from mastio.errors import ConfigurationError
+
+CLOSED_PIPE = 141
+"""Exit status of a command whose reader has gone: 128 and SIGPIPE, as a shell has it."""
 
 VERBS = {
     "serve": "run the appliance's processes on this host",
@@ -29,13 +34,13 @@ VERBS = {
     "keys": "list and rotate the appliance's own keys",
     "holds": "list, show, approve, reject what waits for a human",
     "admins": "list, add, change, remove admins; give an admin a new token",
-    "providers": "list, add, remove LLM providers",
-    "connections": "list, show, create, change, rotate, remove connections to other APIs",
+    "providers": "list, show, add, change, remove LLM providers",
+    "connections": "list, show, add, change, rotate, remove connections to other APIs",
     "policy": "list, show, set, remove, check, eval, replay policies; install those that come with the appliance",
     "budgets": "list, show, add, remove limits of requests, tokens and USD",
     "detectors": "list, show, add, remove detector policies; allow a tool, explain",
     "redaction": "list, show, add, remove redaction policies; explain and reidentify",
-    "audit": "verify the audit log; proofs, exports, checkpoints, receipts",
+    "audit": "list and verify the audit log; proofs, exports, checkpoints, receipts",
     "stub-llm": "run a stand-in for an LLM provider",
 }
 
@@ -47,19 +52,33 @@ def main(argv: Sequence[str] | None = None) -> int:
         prog="mastio", formatter_class=argparse.RawDescriptionHelpFormatter, epilog=_list()
     )
     parser.add_argument("--version", action="version", version=f"mastio {__version__}")
+    parser.add_argument("--profile", metavar="NAME", help="defaults of this table in ~/.config/mastio/profiles.toml")
     parser.add_argument("verb", choices=VERBS, metavar="VERB", help="one of those below")
     parser.add_argument("rest", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
-    verb = parser.parse_args(words[:1]).verb
-    module = importlib.import_module(f"mastio.cli.{verb.replace('-', '_')}")
-    own = argparse.ArgumentParser(prog=f"mastio {verb}", description=VERBS[verb])
-    module.add_arguments(own)
+    chosen = parser.parse_args(words)
     try:
-        status: int = module.run(own.parse_args(words[1:]))
+        return _run(chosen.verb, chosen.rest, read_defaults(os.environ, chosen.profile))
     except ConfigurationError as error:
         print(f"mastio: {error.message} {error.hint}".rstrip(), file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         return 130
+    except BrokenPipeError:
+        # Whoever read has what they wanted. What is still buffered goes nowhere, so that the interpreter's own last
+        # flush does not fail as well.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return CLOSED_PIPE
+
+
+def _run(verb: str, words: Sequence[str], defaults: Mapping[str, str]) -> int:
+    module = importlib.import_module(f"mastio.cli.{verb.replace('-', '_')}")
+    own = argparse.ArgumentParser(prog=f"mastio {verb}", description=VERBS[verb])
+    module.add_arguments(own)
+    relax(own, defaults)
+    args = own.parse_args(words)
+    fill(args, own, defaults)
+    status: int = module.run(args)
+    sys.stdout.flush()
     return status
 
 

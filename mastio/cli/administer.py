@@ -6,6 +6,7 @@ import argparse
 import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -28,9 +29,9 @@ class Held(Exception):
 Call = Callable[[httpx.Client, argparse.Namespace], None]
 
 
-def add_verb(verbs: Any, name: str, meaning: str, call: Call) -> argparse.ArgumentParser:
-    """A sub-command with the arguments that all of them share."""
-    parser: argparse.ArgumentParser = verbs.add_parser(name, help=meaning, description=meaning)
+def add_verb(verbs: Any, name: str, meaning: str, call: Call, *aliases: str) -> argparse.ArgumentParser:
+    """A sub-command with the arguments that all of them share. `aliases` are other names of it."""
+    parser: argparse.ArgumentParser = verbs.add_parser(name, help=meaning, description=meaning, aliases=aliases)
     parser.set_defaults(call=call)
     parser.add_argument("--data", type=Path, help="data folder of an appliance on this machine (default: ./data)")
     parser.add_argument("--url", help="base URL of the appliance, with --ca and --token-file")
@@ -156,6 +157,8 @@ def _cell(value: Any) -> str:
         return "-"
     if isinstance(value, list):
         return ",".join(_cell(item) for item in value)
+    if isinstance(value, float):
+        return format(Decimal(repr(value)), "f")  # never 4.65e-06
     return plain(value if isinstance(value, str) else json.dumps(value))
 
 

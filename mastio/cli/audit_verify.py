@@ -50,7 +50,9 @@ def run(args: argparse.Namespace) -> int:
             _expect_own(places.folder_of(args) / "log", work)
         report = asyncio.run(verify_log(places.open_reader(args), places.show_progress(), work))
     _print(report, args.json)
-    return 0 if report.problem is None else 3
+    if report.problem is not None:
+        return 3
+    return 0 if report.beyond is None else 1
 
 
 def _expect_own(folder: Path, work: Recomputation) -> None:
@@ -90,6 +92,11 @@ def _print(report: Report, as_json: bool) -> None:
     if not report.pinned:
         print("              not pinned: the log itself says so; see --vkey")
     print(f"open intents  {report.open_intents}")
+    if report.beyond is not None:
+        print(
+            f"mastio: The export ends before the checkpoint of size {report.beyond}. Make a newer export.",
+            file=sys.stderr,
+        )
     if report.problem is None:
         print("first bad     none")
     elif report.first_bad is None:

@@ -1,4 +1,4 @@
-"""`mastio connections`: list, show, create, set, rotate, remove connections to other APIs."""
+"""`mastio connections`: list, show, add, set, rotate, remove connections to other APIs."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     verbs = parser.add_subparsers(dest="what", required=True, metavar="WHAT")
     add_verb(verbs, "list", "list connections", show_list)
     add_verb(verbs, "show", "show one connection, without its secret", show_one).add_argument("name")
-    create = add_verb(verbs, "create", "create a connection", create_connection)
-    create.add_argument("name")
-    create.add_argument("--base-url", required=True, help="agents' paths are appended to it")
-    _add_members(create)
+    add = add_verb(verbs, "add", "add a connection", add_connection, "create")
+    add.add_argument("name")
+    add.add_argument("--base-url", required=True, help="agents' paths are appended to it")
+    _add_members(add)
     change = add_verb(verbs, "set", "change a connection; what is not named stays", change_connection)
     change.add_argument("name")
     change.add_argument("--base-url", help="another server needs the secret again")
@@ -102,7 +102,7 @@ def show_one(client: httpx.Client, args: argparse.Namespace) -> None:
     print_one(args, send(client, "GET", item_path(CONNECTIONS, args.name)))
 
 
-def create_connection(client: httpx.Client, args: argparse.Namespace) -> None:
+def add_connection(client: httpx.Client, args: argparse.Namespace) -> None:
     print_one(args, send(client, "POST", CONNECTIONS, json={"name": args.name, **_members(args)}))
 
 

@@ -1,4 +1,4 @@
-"""`mastio providers`: list, show, add, remove LLM providers."""
+"""`mastio providers`: list, show, add, set, remove LLM providers."""
 
 from __future__ import annotations
 
@@ -26,16 +26,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add.add_argument(
         "--kind", default="openai", help="openai (the default), anthropic, gemini, azure, bedrock, vertex or ollama"
     )
-    secret = add.add_mutually_exclusive_group()
+    _add_members(add)
+    change = add_verb(verbs, "set", "change a provider; what is not named stays", change_provider)
+    change.add_argument("name")
+    change.add_argument("--base-url", help="another server needs the key again")
+    change.add_argument("--kind")
+    _add_members(change)
+    add_verb(verbs, "remove", "remove a provider", remove).add_argument("name")
+
+
+def _add_members(parser: argparse.ArgumentParser) -> None:
+    secret = parser.add_mutually_exclusive_group()
     secret.add_argument("--api-key-from", metavar="FILE", help="send the key in this file; - reads it from stdin")
     secret.add_argument("--api-key-file", metavar="PATH", help="a file that the appliance itself reads the key from")
-    add.add_argument("--model", action="append", metavar="GLOB", help="models it serves (default: all); repeatable")
-    add.add_argument("--alias", action="append", metavar="ALIAS=MODEL", help="another name of a model; repeatable")
-    add.add_argument(
+    parser.add_argument("--model", action="append", metavar="GLOB", help="models it serves (default: all); repeatable")
+    parser.add_argument("--alias", action="append", metavar="ALIAS=MODEL", help="another name of a model; repeatable")
+    parser.add_argument(
         "--allow-address", action="append", metavar="CIDR", help="an address beyond the public ones; repeatable"
     )
-    add.add_argument("--weight", type=int)
-    add_verb(verbs, "remove", "remove a provider", remove).add_argument("name")
+    parser.add_argument("--weight", type=int)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -51,8 +60,18 @@ def show_one(client: httpx.Client, args: argparse.Namespace) -> None:
 
 
 def add_provider(client: httpx.Client, args: argparse.Namespace) -> None:
-    body: dict[str, Any] = {"name": args.name, "kind": args.kind, "base_url": args.base_url}
+    print_one(args, send(client, "POST", PROVIDERS, json={"name": args.name, **_members(args)}))
+
+
+def change_provider(client: httpx.Client, args: argparse.Namespace) -> None:
+    print_one(args, send(client, "PATCH", item_path(PROVIDERS, args.name), json=_members(args)))
+
+
+def _members(args: argparse.Namespace) -> dict[str, Any]:
+    """What was given, and nothing else: the appliance knows the defaults."""
     wanted = {
+        "kind": args.kind,
+        "base_url": args.base_url,
         "api_key": _read_key(args.api_key_from) if args.api_key_from else None,
         "api_key_file": args.api_key_file,
         "models": args.model,
@@ -60,8 +79,7 @@ def add_provider(client: httpx.Client, args: argparse.Namespace) -> None:
         "allow_addresses": args.allow_address,
         "weight": args.weight,
     }
-    body |= {name: value for name, value in wanted.items() if value is not None}
-    print_one(args, send(client, "POST", PROVIDERS, json=body))
+    return {name: value for name, value in wanted.items() if value is not None}
 
 
 def remove(client: httpx.Client, args: argparse.Namespace) -> None:

@@ -23,7 +23,8 @@ class Report:
     """What holds: the first `size` entries, up to the leaf hash `head`. `problem` is None when that is all of it.
 
     `root`: of the tree over as many as were looked at, in hex, and as a checkpoint has it. `checkpoints`: how many the
-    log begins with. `first_bad`: before it everything holds; None with a problem: no entry can be named.
+    log begins with. `first_bad`: before it everything holds; None with a problem: no entry can be named. `beyond`: the
+    size of a checkpoint that was signed later than this copy of the log was made, so that it cannot be compared.
     """
 
     size: int
@@ -36,6 +37,7 @@ class Report:
     pinned: bool
     first_bad: int | None = None
     problem: str | None = None
+    beyond: int | None = None
 
 
 class Recomputation:
@@ -48,6 +50,10 @@ class Recomputation:
         self.problems: list[str] = []
         """What is wrong with the place, and with none of the entries."""
         self._prefixes = Prefixes()
+
+    def allow_later_checkpoints(self) -> None:
+        """What is verified is a copy: a checkpoint of more entries says that it is old, and not that it was cut."""
+        self._prefixes.may_end_early = True
 
     @property
     def size(self) -> int:
@@ -99,4 +105,5 @@ class Recomputation:
             pinned=self.keys.pinned,
             first_bad=index,
             problem=found.message if found is not None else problems[0] if problems else None,
+            beyond=prefixes.beyond,
         )

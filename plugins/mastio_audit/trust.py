@@ -99,6 +99,10 @@ class Prefixes:
         self.mismatch: ChainError | None = None
         self.size = 0
         """Of the first checkpoint that the log does not fit."""
+        self.may_end_early = False
+        """Whether what is verified is a copy that may have been made before a checkpoint was signed."""
+        self.beyond: int | None = None
+        """The size of a checkpoint that such a copy ends before."""
 
     def expect(self, signed: Iterable[Signed]) -> None:
         self._waiting = deque(sorted([*self._waiting, *signed], key=lambda one: one.checkpoint.size))
@@ -122,6 +126,9 @@ class Prefixes:
             since = one.checkpoint.size
             self.verified += 1
         if size is not None and (longer := [one for one in self._waiting if self._is_signed(one, keys)]):
+            if self.may_end_early:
+                self.beyond = longer[0].checkpoint.size
+                return
             self.size = longer[0].checkpoint.size
             self.mismatch = ChainError(f"it is missing: there is a checkpoint of size {self.size}", size)
 

@@ -90,6 +90,8 @@ def _finish(end: dict[str, str], work: Recomputation, progress: Progress) -> Rep
     if checkpoint.size < size:
         raise ChainError("the checkpoint in the last line does not cover it", checkpoint.size)
     work.expect(_NAME, end["checkpoint"].encode())
+    if checkpoint.size == size:
+        work.allow_later_checkpoints()
     if vkey not in work.keys.known:
         work.problems.append("the key in the last line is none that is believed")
     progress(size, size)

@@ -98,7 +98,10 @@ class Calls:
         row, rest = opened.row, head.params.get("path", "")
         path = find_upstream_path(row, rest, head.query)
         if not is_allowed(row, head.method, "/" + rest):
-            raise Denied("The connection does not take this method and path.")
+            raise Denied(
+                "The connection does not take this method and path.",
+                hint="Ask an admin to add them to the connection's methods and paths.",
+            )
         headers = outgoing(head.headers, row.keep_headers, _may_ask_for_parts(opened), row.request_headers)
         return Plan(opened, path, headers)
 

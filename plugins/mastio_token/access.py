@@ -125,6 +125,8 @@ def encode_access_token(
 
 def verify_access_token(raw: bytes, issuer: Issuer, now: float) -> AccessClaims:
     """Raises `TokenError` unless we signed it, for here, it is in force and bound to something."""
+    if raw.count(b".") != 2:
+        raise TokenError("What was presented is neither an access token nor an API key of this appliance.")
     try:
         token = parse_compact(raw)
         _verify_header(token, ACCESS_HEADER, ("at+jwt",))

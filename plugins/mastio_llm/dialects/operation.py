@@ -191,7 +191,10 @@ def read_model(document: Mapping[str, Any]) -> str:
 
 def verify_model(model: object) -> str:
     if not isinstance(model, str) or not 1 <= len(model) <= MAX_MODEL:
-        raise BadRequest("The member model must be a string.", code="invalid_body")
+        raise BadRequest(
+            f"The member model must be the name of a model, such as openai/gpt-4o, of 1 to {MAX_MODEL} characters.",
+            code="invalid_body",
+        )
     return model
 
 

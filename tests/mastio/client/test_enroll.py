@@ -231,6 +231,9 @@ def test_providers(
     }  # fmt: skip
     assert admin(served, providers, "list") == 0
     assert "main" in (said := capsys.readouterr().out) and "sk-canary" not in said
+    assert admin(served, providers, "set", "main", "--model", "c", "--json") == 0
+    changed = json.loads(capsys.readouterr().out)
+    assert (changed["models"], changed["weight"], changed["api_key_set"]) == (["c"], 2, True)
     assert admin(served, providers, "add", "x", "--base-url", "http://x/v1", "--kind", "odd") == 1
     assert "the kind must be one of" in capsys.readouterr().err
     assert admin(served, providers, "remove", "main") == 0

@@ -296,8 +296,9 @@ class TestCheckpoint:
 
     @pytest.mark.parametrize("where", PLACES)
     def test_a_log_that_was_longer(self, small: Log, where: str) -> None:
+        """An export may be older than a checkpoint; a log that is served or stored may not."""
         longer = checkpoint_of([*rows_of(small.place), b"more"])
-        assert small.verify(where, longer) == (3, 6)
+        assert small.verify(where, longer) == ((1, None) if where == "export" else (3, 6))
 
 
 @pytest.mark.parametrize("where", PLACES)
