@@ -120,8 +120,14 @@ native() {
         "$here/scripts/compose" down --data "$data" >/dev/null
         rm -f "$data/compose.env"
     fi
-    install_missing
-    ensure_venv
+    if [ "$verb" = up ]; then
+        install_missing
+        ensure_venv
+    elif [ ! -x "$venv/bin/python" ]; then # nothing was ever brought up from this folder
+        [ "$verb" != down ] || { echo "Mastio is not running." && exit 0; }
+        [ "$verb" != status ] || { echo "not running" && exit 1; }
+        fail "Mastio is not installed here." "Run ./deploy.sh up."
+    fi
     exec "$venv/bin/python" -m mastio.native "$verb" ${options[@]+"${options[@]}"}
 }
 

@@ -27,9 +27,9 @@ from urllib.parse import urlsplit
 from mastio import __version__
 from mastio.errors import ConfigurationError, MastioError
 from mastio.first_providers import read_first_providers
+from mastio.nginx import find_nginx
 from mastio.plan import Plan, read_plan
 from mastio.plugins import refuse
-from mastio.prepare import find_nginx
 
 START_WITHIN = 60.0
 STOP_WITHIN = 40.0

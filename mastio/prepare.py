@@ -12,10 +12,7 @@ import argparse
 import asyncio
 import json
 import os
-import re
 import secrets
-import shutil
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -24,6 +21,7 @@ from typing import Any
 from mastio.edge import app_addresses, render, server_names
 from mastio.errors import ConfigurationError, MastioError
 from mastio.first_providers import read_first_providers
+from mastio.nginx import nginx_version
 from mastio.pki.authority import DAY, Authority
 from mastio.plan import Plan, read_plan, secret_folders
 from mastio.plugins import refuse
@@ -140,25 +138,6 @@ def _write_bootstrap(data: Path, settings: Settings, authority: Authority) -> No
         draft = file.with_suffix(".new")
         draft.write_text(text, "utf-8")
         draft.replace(file)
-
-
-def nginx_version() -> str:
-    """The version of the nginx on this machine. Raises `ConfigurationError` without one."""
-    nginx = find_nginx()
-    if nginx is None:
-        raise ConfigurationError(
-            "nginx is not installed.", "Install it, or set edge.nginx to the version that will run."
-        )
-    said = subprocess.run([nginx, "-v"], capture_output=True, text=True, check=False).stderr
-    match = re.search(r"nginx/([0-9.]+)", said)
-    if match is None:
-        raise ConfigurationError("nginx does not say its version.", "Set edge.nginx in the settings.")
-    return match[1]
-
-
-def find_nginx() -> str | None:
-    """Where nginx is; Debian keeps it out of an ordinary user's PATH."""
-    return shutil.which("nginx", path=os.environ.get("PATH", "") + ":/usr/sbin:/usr/local/sbin")
 
 
 def main() -> int:

@@ -8,9 +8,9 @@ import pytest
 
 from mastio.edge import ERRORS, is_open, read_edge_headers, render, render_locations
 from mastio.errors import CODES, BadRequest
+from mastio.nginx import nginx_version
 from mastio.pki.authority import Authority
 from mastio.plan import read_plan
-from mastio.prepare import nginx_version
 from support.appliance import NGINX
 
 PLAN, PROBLEMS = read_plan(Path("/nowhere"))

@@ -6,9 +6,9 @@ import argparse
 from pathlib import Path
 
 from mastio.edge import render
+from mastio.nginx import nginx_version
 from mastio.plan import read_plan
 from mastio.plugins import refuse
-from mastio.prepare import nginx_version
 from mastio.store.key_sources import open_keys
 
 
