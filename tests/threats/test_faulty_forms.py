@@ -38,7 +38,7 @@ def test_each_fault(scene: Scene, pool: ThreadPoolExecutor, name: str, form: str
     fault, provider = FAULTS[name], scene.faulty[form]
     right: Right = provider.make(provider.kind, stream)
     provider.fault, provider.reads = fault.act, fault.reads
-    reply = watch(scene, pool, form, stream)
+    reply = watch(scene, pool, form, stream, f"faulty-{form}" if fault.is_ended_by_time else "")
     expected = "upstream_error" if name == WITHOUT_TYPE and stream else fault.expected(stream)
     scene.verify(reply, expected, right)
     verify_nothing_is_left(scene, provider)

@@ -78,8 +78,8 @@ def test_each_fault(scene: Scene, pool: ThreadPoolExecutor, name: str, stream: b
     def check(kind: str) -> None:
         provider, right, started = scene.faulty[kind], Right(kind, stream), time.monotonic()
         provider.fault, provider.reads = fault.act, fault.reads
-        reply = watch(scene, pool, kind, stream, f"patient-{kind}" if fault.by_size else "")
-        assert time.monotonic() - started < (30 if fault.by_size else 6)
+        reply = watch(scene, pool, kind, stream, f"faulty-{kind}" if fault.is_ended_by_time else "")
+        assert time.monotonic() - started < (8 if fault.is_ended_by_time else 30)
         scene.verify(reply, fault.expected(stream), right)
         verify_nothing_is_left(scene, provider)
         scene.twin(kind, stream)
@@ -305,7 +305,7 @@ def test_events_without_end_last_as_long_as_the_caller(scene: Scene, kind: str) 
     provider.fault = act
     provider.left.clear()
     memory = rss(scene.appliance)
-    path, body = asked(kind, stream=True, name=f"patient-{kind}")
+    path, body = asked(kind, stream=True)
     with scene.client.stream("POST", path, json=body) as reply:
         pieces = reply.iter_raw(65536)
         assert next(pieces).startswith(Right(kind, stream=True).first)
@@ -335,7 +335,7 @@ def test_all_of_it_at_once_leaves_nothing(scene: Scene) -> None:
         provider.fault = lambda right: FAULTS[draw.choice(names)].act(right)
     before, memory = tcp_total(scene), rss(scene.appliance)
     with ThreadPoolExecutor(AT_ONCE) as threads:
-        asking = [threads.submit(scene.call, KINDS[n % 3], bool(n % 2)) for n in range(CALLS)]
+        asking = [threads.submit(scene.call, KINDS[n % 3], bool(n % 2), f"faulty-{KINDS[n % 3]}") for n in range(CALLS)]
         slowest = 0.0
         while not all(one.done() for one in asking):
             started = time.monotonic()

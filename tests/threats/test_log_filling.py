@@ -96,7 +96,7 @@ def test_agents_are_refused_before_the_room_for_admins_is_used_up(tmp_path: Path
         opened.stop()
         opened.environment = {"MASTIO_AUDIT__MOST_MEGABYTES": "1", "MASTIO_AUDIT__RESERVE_MEGABYTES": "1"}
         opened._launch()
-        wait_until(lambda: "kept for administration" in ready(opened), 20, "it says that room is low")
+        wait_until(lambda: "kept for administration" in ready(opened), 60, "it says that room is low")
         with opened.by_certificate(identity) as client:
             refused = client.post("/v1/chat/completions", json=CALL)
             assert (refused.status_code, refused.json()["error"]["code"]) == (503, "audit_unavailable")

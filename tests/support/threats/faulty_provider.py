@@ -163,8 +163,11 @@ class Fault:
     stream: str = "late upstream_error"
     reads: bool = True
     """Whether the request is read before it acts."""
-    by_size: bool = False
-    """Whether a bound of bytes ends it, and no timeout."""
+
+    @property
+    def is_ended_by_time(self) -> bool:
+        """Whether a timeout ends it, and not what the provider does or a bound of bytes."""
+        return "upstream_timeout" in self.plain + self.stream
 
     def expected(self, stream: bool) -> str:
         return self.stream if stream else self.plain
@@ -281,8 +284,8 @@ FAULTS: dict[str, Fault] = {
     "closesWithoutLength": late(lambda r: r.head() + r.start),
     "silentInBody": late(lambda r: (r.begun(), HOLD), SLOW),
     "dripsBody": Fault(drip_body, SLOW, f"late {SLOW}"),
-    "endlessBody": Fault(endless_body, by_size=True),
-    "flood": Fault(flood, by_size=True),
+    "endlessBody": Fault(endless_body),
+    "flood": Fault(flood),
     "longerThanBody": late(lambda r: (r.with_length(10_000) + r.start, 0.2)),
     "longerAndSilent": late(lambda r: (r.with_length(10_000) + r.start, HOLD), SLOW),
     "shorterThanBody": late(lambda r: (r.with_length(len(r.start) + 3) + r.start + b"dat", 0.2, r.body)),

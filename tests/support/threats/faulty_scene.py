@@ -20,9 +20,9 @@ from support.threats.faulty_provider import MIB, Faulty, Right
 from support.threats.judge import BODY, CHAT, Answer, verify_error
 
 KINDS = ("openai", "anthropic", "gemini")
-TIMEOUTS = {"connect": 1, "first": 0.7, "read": 1.2, "total": 2.2}
+TIMEOUTS = {"connect": 1, "first": 1.5, "read": 1.2, "total": 3}
 PATIENT = {"connect": 10, "first": 20, "read": 20, "total": 40}
-"""For faults that a bound of bytes ends, or the caller: on a busy machine the time would end them first."""
+"""For all that no timeout is to end: on a busy machine a short one would come first."""
 
 FLOODED = 64 * MIB
 HELLO = {"messages": [{"role": "user", "content": "hello"}], "max_tokens": 9}
@@ -31,7 +31,7 @@ CONTENTS = {"contents": [{"parts": [{"text": "hello"}]}]}
 
 def asked(kind: str, stream: bool, name: str = "") -> tuple[str, dict[str, Any]]:
     """Path and body of a call. `kind` is the caller's API; `array` and `messages` are those that are tried beside."""
-    model = f"{name or f'faulty-{kind}'}/m"
+    model = f"{name or f'patient-{kind}'}/m"
     if kind in ("gemini", "array"):
         verb = "streamGenerateContent" if stream else "generateContent"
         verb += "?alt=sse" if stream and kind == "gemini" else ""
@@ -51,7 +51,7 @@ class Scene:
     faulty: dict[str, Faulty]
 
     def call(self, kind: str, stream: bool, name: str = "") -> httpx.Response:
-        """`name` is the provider's, where it is not the one of this kind."""
+        """`name` is the provider's, where it is not the patient one of this kind."""
         path, body = asked(kind, stream, name)
         return self.client.post(path, json=body)
 
