@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Mastio: bring the appliance up and take it down. Verbs only; the logic is in `mastio`.
-#   ./deploy.sh [up|down|status|logs] [--native|--compose] [--demo] [--data DIR] [--port N] [--public-url URL]
+#   ./deploy.sh [up|restart|down|status|logs] [--native|--compose] [--demo] [--data DIR] [--port N] [--public-url URL]
 #               [--workers N] [--redact|--no-redact] [--database URL] [--config FILE]
 set -euo pipefail
 
@@ -22,7 +22,7 @@ usage() {
 
 parse() {
     case "${1:-}" in
-        up | down | status | logs)
+        up | restart | down | status | logs)
             verb=$1
             shift
             ;;
@@ -31,7 +31,7 @@ parse() {
             exit 0
             ;;
         "" | -*) ;;
-        *) fail "There is no verb $1." "Use up, down, status or logs." ;;
+        *) fail "There is no verb $1." "Use up, restart, down, status or logs." ;;
     esac
     while [ $# -gt 0 ]; do
         case "$1" in

@@ -1,15 +1,17 @@
 """Bring an appliance up on this host, and take it down: what `deploy.sh --native` calls, once Python is there.
 
-`python -m mastio.native up|down|status|logs`. Running `up` twice changes nothing; a failure is one sentence and a
-hint, exit status 2.
+`python -m mastio.native up|restart|down|status|logs`. Running `up` twice changes nothing; a failure is one sentence and
+a hint, exit status 2.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import re
+import secrets
 import shutil
 import signal
 import socket
@@ -22,17 +24,20 @@ import urllib.error
 import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 from mastio import __version__
 from mastio.errors import ConfigurationError, MastioError
 from mastio.first_providers import read_first_providers
 from mastio.nginx import find_nginx
-from mastio.plan import Plan, read_plan
+from mastio.plan import Plan, describe_settings, find_changes, read_plan
 from mastio.plugins import refuse
+from mastio.settings_file import set_values
 
 START_WITHIN = 60.0
 STOP_WITHIN = 40.0
+RESTART_WITHIN = 300.0
 
 TEMPLATE = """\
 # Settings of this appliance. Every key is explained in docs/settings.md; `mastio check` prints what is in force.
@@ -71,6 +76,8 @@ def main() -> int:
         match args.verb:
             case "up":
                 return up(data, args)
+            case "restart":
+                return restart(data, args)
             case "down":
                 return down(data)
             case "status":
@@ -84,7 +91,7 @@ def main() -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="deploy.sh")
-    parser.add_argument("verb", choices=("up", "down", "status", "logs"))
+    parser.add_argument("verb", choices=("up", "restart", "down", "status", "logs"))
     parser.add_argument("--data", type=Path, default=Path("data"), help="data folder (default: ./data)")
     parser.add_argument("--config", type=Path, help="settings file (default: DATA/mastio.toml)")
     parser.add_argument("--port", type=int, help="port of the edge (default: 9443)")
@@ -109,35 +116,87 @@ def up(data: Path, args: argparse.Namespace) -> int:
     if nginx is None:
         raise ConfigurationError("nginx is not installed.", "Run ./deploy.sh up as root once, or install nginx.")
     config: Path = args.config.resolve() if args.config else data / "mastio.toml"
-    changed = write_settings(config, Wish(args.port, args.public_url, args.workers, args.database, args.redact))
-    if args.demo:
-        changed |= ensure_stub_port(config)
+    write_settings(config, Wish(args.port, args.public_url, args.workers, args.database, args.redact))
+    needs_stub = args.demo and ensure_stub_port(config)
     plan, problems = read_plan(data, config)
     refuse(problems)
     is_new = not (data / "bootstrap.json").exists()
     running = find_supervisor(data)
-    if running is not None and changed:
-        _say("the settings have changed: restarting")
-        down(data)
-        running = None
     if running is None:
         _verify_port(plan.settings.edge.bind, plan.settings.edge.port)
         _start(data, config, nginx)
-    known = _await_ready(data, plan.settings.edge.port)
+    elif args.demo and needs_stub:
+        _apply(data, running)
+    wanted = describe_settings(plan)
+    in_force = read_in_force(data) or wanted
+    differing = find_changes(in_force, wanted)
+    known = _await_ready(data, int(in_force["edge"]["port"]))
     command = str(Path(sys.executable).parent / "mastio")
     print_welcome(data, known, command, Path("my-agent"), already=running is not None)
     if is_new:
         for variable, provider in read_first_providers(os.environ, lambda path: Path(path).read_text("ascii")):
             print(f"{variable} is set: it is the key of the provider {provider.name}, {provider.base_url}\n")
     done = _run_demo(data, plan.settings.server.stub_port) if args.demo else 0
-    print(f"Redaction is {describe_redaction(plan)}.")
+    if differing:
+        print("These settings differ from those in force; ./deploy.sh restart applies them:")
+        print("\n".join(f"  {line}" for line in differing))
+    else:
+        print(f"Redaction is {describe_redaction(plan)}.")
     return done
 
 
-def write_settings(file: Path, wish: Wish) -> bool:
-    """Write the settings file if there is none, else change the lines that `wish` names. True when it changed.
+def restart(data: Path, args: argparse.Namespace) -> int:
+    """Apply the settings to the running appliance, worker by worker, and wait until they are in force."""
+    running = find_supervisor(data)
+    if running is None:
+        raise ConfigurationError("Mastio is not running.", "Start it with ./deploy.sh up.")
+    config: Path = args.config.resolve() if args.config else data / "mastio.toml"
+    write_settings(config, Wish(args.port, args.public_url, args.workers, args.database, args.redact))
+    plan, problems = read_plan(data, config)
+    refuse(problems)
+    before = read_in_force(data)
+    if before is None:
+        raise ConfigurationError("An earlier version is running.", "Use ./deploy.sh down, then ./deploy.sh up.")
+    if plan.settings.edge.port != before["edge"]["port"]:
+        _verify_port(plan.settings.edge.bind, plan.settings.edge.port)
+    _apply(data, running)
+    _await_ready(data, plan.settings.edge.port)
+    applied = find_changes(before, read_in_force(data) or {})
+    print("Mastio has restarted, worker by worker.")
+    print("\n".join(f"  {line}" for line in applied) if applied else "  No setting was different.")
+    return 0
 
-    Raises `ConfigurationError` when a line to be changed is not there, leaving the file as it was.
+
+def _apply(data: Path, supervisor: int) -> None:
+    """Raises `ConfigurationError` where the settings could not be applied."""
+    asked, done = secrets.token_hex(8), data / "run" / "restart-done"
+    (data / "run" / "restart-asked").write_text(asked)
+    os.kill(supervisor, signal.SIGUSR2)
+    deadline = time.monotonic() + RESTART_WITHIN
+    while time.monotonic() < deadline and find_supervisor(data) is not None:
+        with contextlib.suppress(OSError, ValueError):
+            said = json.loads(done.read_text("utf-8"))
+            if said["asked"] == asked:
+                if said["problem"]:
+                    raise ConfigurationError(said["problem"], "What ran before goes on where it can.")
+                return
+        time.sleep(0.05)
+    raise ConfigurationError("The appliance does not apply the settings.", f"See {data / 'logs' / 'mastio.log'}.")
+
+
+def read_in_force(data: Path) -> dict[str, Any] | None:
+    """The settings that the appliance was started with, or that were applied last. None: an earlier version runs."""
+    try:
+        known: dict[str, Any] = json.loads((data / "run" / "in-force.json").read_text("utf-8"))
+    except (OSError, ValueError):
+        return None
+    return known
+
+
+def write_settings(file: Path, wish: Wish) -> bool:
+    """Write the settings file if there is none, else change the values that `wish` names. True when it changed.
+
+    Raises `ConfigurationError` for a file that cannot be changed safely, leaving it as it was.
     """
     if not file.exists():
         port = wish.port or 9443
@@ -151,58 +210,37 @@ def write_settings(file: Path, wish: Wish) -> bool:
         with open(file, "w", encoding="utf-8", opener=_open_private) as stream:
             stream.write(text)
         return True
-    text = before = file.read_text("utf-8")
-    old_port = tomllib.loads(before).get("edge", {}).get("port", 9443)
-    if wish.port is not None and wish.port != old_port:
-        text = _replace(text, "port", str(wish.port))
-        if wish.public_url is None and f'public_url = "https://localhost:{old_port}"' in text:
-            text = _replace(text, "public_url", f'"https://localhost:{wish.port}"')
-    for key, value in (("public_url", wish.public_url), ("url", wish.database)):
-        if value is not None:
-            text = _replace(text, key, json.dumps(value))
-    if wish.workers is not None:
-        text = _replace(text, "workers", str(wish.workers))
-    if wish.redact is not None:
-        text = _set_redaction(text, "redact" if wish.redact else "flag")
-        _verify_redaction(before, text, "redact" if wish.redact else "flag")
+    before = file.read_text("utf-8")
+    text = set_values(before, _wanted(before, wish))
     if text != before:
         file.write_text(text, "utf-8")
     return text != before
 
 
+def _wanted(text: str, wish: Wish) -> dict[tuple[str, str], str | int]:
+    """The values by section and key. A public URL that only names the port follows it."""
+    known = tomllib.loads(text)
+    port = known.get("edge", {}).get("port", 9443)
+    url = wish.public_url
+    if (
+        url is None
+        and wish.port is not None
+        and known.get("server", {}).get("public_url") == f"https://localhost:{port}"
+    ):
+        url = f"https://localhost:{wish.port}"
+    values = {
+        ("edge", "port"): wish.port,
+        ("server", "public_url"): url,
+        ("server", "workers"): wish.workers,
+        ("database", "url"): wish.database,
+        ("redaction", "unspoken"): None if wish.redact is None else "redact" if wish.redact else "flag",
+    }
+    return {place: value for place, value in values.items() if value is not None}
+
+
 def _open_private(path: str, flags: int) -> int:
     """An opener for `open`: a new file gets mode 0600."""
     return os.open(path, flags, 0o600)
-
-
-def _replace(text: str, key: str, value: str) -> str:
-    changed, count = re.subn(rf"(?m)^{key} = .*$", lambda _: f"{key} = {value}", text, count=1)
-    if count == 0:
-        raise ConfigurationError(f"The settings file has no line for {key}.", f"Set {key} in it by hand.")
-    return changed
-
-
-def _set_redaction(text: str, unspoken: str) -> str:
-    """The settings with `[redaction] unspoken`, which older files do not have."""
-    section = tomllib.loads(text).get("redaction", {})
-    if "unspoken" in section:
-        return _replace(text, "unspoken", json.dumps(unspoken))
-    line = f"unspoken = {json.dumps(unspoken)}\n"
-    if re.search(r"(?m)^\[redaction\][ \t]*$", text):
-        return re.sub(r"(?m)^(\[redaction\][ \t]*\n)", lambda match: match[1] + line, text, count=1)
-    return f"{text.rstrip()}\n\n[redaction]\n{line}"
-
-
-def _verify_redaction(before: str, after: str, unspoken: str) -> None:
-    """Raises `ConfigurationError` unless the settings say it now, and nothing else was changed by it."""
-    try:
-        wanted, found = tomllib.loads(before), tomllib.loads(after)
-        wanted.setdefault("redaction", {})["unspoken"] = unspoken
-        is_right = wanted["redaction"] == found.get("redaction")
-    except (tomllib.TOMLDecodeError, TypeError):
-        is_right = False
-    if not is_right:
-        raise ConfigurationError("The settings file cannot be changed safely.", "Set redaction.unspoken in it by hand.")
 
 
 def _trust_domain(url: str) -> str:
@@ -218,7 +256,7 @@ def ensure_stub_port(file: Path) -> bool:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    file.write_text(re.sub(r"(?m)^\[server\]$", f"[server]\nstub_port = {port}", text, count=1), "utf-8")
+    file.write_text(set_values(text, {("server", "stub_port"): port}), "utf-8")
     return True
 
 

@@ -6,15 +6,18 @@ Nothing is opened here, and the control plane's application is not loaded.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from mastio.control.routes import ROUTES as CONTROL_ROUTES
 from mastio.exchange import Route
-from mastio.plugins import Active, find_plugins, routes_of
+from mastio.plugins import Active, find_plugins, routes_of, sections_of
 from mastio.routes import CORE
-from mastio.settings import Settings, read_settings
+from mastio.settings import CORE_SECTIONS, Settings, read_settings
 
 CORE_ROUTES: tuple[Route, ...] = (*CORE, *CONTROL_ROUTES)
 
@@ -33,6 +36,25 @@ def read_plan(data: Path, config: Path | None = None) -> tuple[Plan, list[str]]:
     settings, problems = read_settings(config or data / "mastio.toml")
     active, more = find_plugins(settings)
     return Plan(settings, active, routes_of(CORE_ROUTES, active)), problems + more
+
+
+def describe_settings(plan: Plan) -> dict[str, dict[str, Any]]:
+    """The effective settings by section, as plain JSON. They name files for secrets; a password in a URL is hidden."""
+    settings: dict[str, Any] = {name: getattr(plan.settings, name).model_dump(mode="json") for name in CORE_SECTIONS}
+    settings["database"]["url"] = re.sub(r"(://[^:/@]+):[^@]*@", r"\1:***@", settings["database"]["url"])
+    return settings | {name: section.model_dump(mode="json") for name, section in sections_of(plan.active).items()}
+
+
+def find_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
+    """What differs between two of these, a line each: `edge.port: 9443 → 9500`."""
+    lines = []
+    for section in sorted({*before, *after}):
+        old, new = before.get(section, {}), after.get(section, {})
+        for key in sorted({*old, *new}):
+            if old.get(key) != new.get(key):
+                said = (json.dumps(one, ensure_ascii=False) for one in (old.get(key), new.get(key)))
+                lines.append(f"{section}.{key}: {' → '.join(said)}")
+    return lines
 
 
 def secret_folders(data: Path) -> tuple[Path, ...]:

@@ -23,7 +23,7 @@ from mastio.errors import ConfigurationError, MastioError
 from mastio.first_providers import read_first_providers
 from mastio.nginx import nginx_version
 from mastio.pki.authority import DAY, Authority
-from mastio.plan import Plan, read_plan, secret_folders
+from mastio.plan import Plan, describe_settings, read_plan, secret_folders
 from mastio.plugins import refuse
 from mastio.settings import Settings
 from mastio.store.base import ProviderRow
@@ -73,6 +73,7 @@ def describe(data: Path, plan: Plan) -> dict[str, Any]:
     """What the supervisor needs to know, as plain JSON."""
     settings = plan.settings
     return {
+        "settings": describe_settings(plan),
         "workers": settings.server.workers,
         "listen": settings.server.listen,
         "stub_port": settings.server.stub_port,

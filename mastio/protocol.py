@@ -44,6 +44,14 @@ class JoinedWrites:
 class JoiningProtocol(HttpToolsProtocol):
     """For `uvicorn.Config(http=…)`."""
 
+    is_closing = False
+    """Of all connections: whether each answer that has not begun says that it is the last one (RFC 9112 §9.6)."""
+
+    def on_headers_complete(self) -> None:
+        super().on_headers_complete()
+        if self.is_closing and self.cycle is not None:
+            self.cycle.keep_alive = False
+
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(cast(asyncio.Transport, JoinedWrites(transport, self.loop)))
 

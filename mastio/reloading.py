@@ -32,6 +32,11 @@ class EdgeReload:
         self._workers: frozenset[str] = frozenset()
         closing.unlink(missing_ok=True)
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether a reload has begun and is not over."""
+        return self._reload_at is not None or self._end_at is not None
+
     def begin(self, now: float) -> None:
         """Reload in a while. One that is not sent yet will load this change too; to begin it again could go on for
         ever, as changes come."""

@@ -17,7 +17,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
@@ -38,6 +38,10 @@ LOGS_EVERY = 10.0
 """Seconds between two looks at the size of the log files."""
 
 STOP_WITHIN = 25.0
+CLOSING = 2.5
+"""Seconds in which a worker that is to be replaced ends its connections; the edge keeps an idle one for 2."""
+
+READY_WITHIN = 30.0
 QUICK = 2.0
 """A process that lived shorter than this is restarted with a pause, so that a broken one does not spin."""
 
@@ -62,6 +66,8 @@ class Child:
     started: float = 0.0
     pause: float = 0.0
     restart_at: float = field(default=0.0)
+    is_kept: bool = True
+    """Whether it is started again when it ends."""
 
 
 class Supervisor:
@@ -81,6 +87,9 @@ class Supervisor:
         self._environment = {**os.environ, "PROMETHEUS_MULTIPROC_DIR": str(data / "run" / "metrics")}
         self._lock = -1
         self._forks: ForkServer | None = None
+        self._plan: dict[str, Any] = {}
+        self._is_restart_asked = False
+        self._restart: Iterator[None] | None = None
 
     def run(self) -> int:
         """Start, keep and stop. The exit status of the command."""
@@ -92,6 +101,8 @@ class Supervisor:
         signal.signal(signal.SIGTERM, self._stop)
         signal.signal(signal.SIGINT, self._stop)
         signal.signal(signal.SIGHUP, self._look_now)
+        signal.signal(signal.SIGUSR2, self._ask_restart)
+        self._put_in_force(plan)
         self._write_pid("supervisor", os.getpid())
         for slot in range(plan["workers"]):
             listener = self._listen(plan, slot)
@@ -101,7 +112,6 @@ class Supervisor:
         if self._nginx is not None:
             self._children.append(self._edge(self._nginx))
             self._reload = EdgeReload(self._data / "run" / "edge-closing")
-        self._logs = LogFiles(self._data / "logs", plan["log_bytes"], plan["log_files"], self._reopen_logs)
         self._published = self._look_at_edge()
         try:
             for child in self._children:
@@ -137,6 +147,11 @@ class Supervisor:
             raise StartError("")  # it has said why
         plan: dict[str, Any] = json.loads(said)
         return plan
+
+    def _put_in_force(self, plan: dict[str, Any]) -> None:
+        self._plan = plan
+        self._logs = LogFiles(self._data / "logs", plan["log_bytes"], plan["log_files"], self._reopen_logs)
+        self._write("in-force.json", json.dumps(plan["settings"]))
 
     def _arguments(self, *more: str) -> list[str]:
         config = ["--config", str(self._config)] if self._config else []
@@ -189,6 +204,7 @@ class Supervisor:
     def _start(self, child: Child) -> None:
         child.started = time.monotonic()
         if child.module:
+            (self._data / "run" / f"{child.name}.ready").unlink(missing_ok=True)
             child.process = self._fork(child.module, child.command, listener=child.listener)
         else:
             child.process = subprocess.Popen(
@@ -210,10 +226,13 @@ class Supervisor:
                 self._renew_at = time.monotonic() + RENEW_EVERY
                 self._renew()
             self._step_reload()
+            self._step_restart()
             self._rotate_logs()
             time.sleep(0.1)
 
     def _look(self, child: Child) -> None:
+        if not child.is_kept:
+            return
         now = time.monotonic()
         if child.process is not None and child.process.poll() is not None:
             _say(f"{child.name} ended with status {child.process.returncode}")
@@ -270,14 +289,113 @@ class Supervisor:
         return tuple(_written(self._data / name) for name in ("edge/server.crt", "edge/clients.pem", "ca/ca.crt"))
 
     def _write_pid(self, name: str, pid: int) -> None:
-        """Put in place whole: nobody reads half a number."""
-        written = self._data / "run" / f"{name}.pid.new"
-        written.write_text(f"{pid}\n")
-        written.replace(self._data / "run" / f"{name}.pid")
+        self._write(f"{name}.pid", f"{pid}\n")
+
+    def _write(self, name: str, content: str) -> None:
+        """Put a file of `run/` in place whole: nobody reads half of it."""
+        written = self._data / "run" / f"{name}.new"
+        written.write_text(content)
+        if not name.endswith(".pid"):
+            written.chmod(0o600)
+        written.replace(self._data / "run" / name)
 
     def _look_now(self, _: int, __: FrameType | None) -> None:
         """SIGHUP: whether the edge's certificate is due, and how large the log files are, is looked at now."""
         self._renew_at = self._logs_at = 0.0
+
+    # --- other settings ---------------------------------------------------------------------------------------------
+
+    def _ask_restart(self, _: int, __: FrameType | None) -> None:
+        """SIGUSR2: apply the settings file as it is now, worker by worker."""
+        self._is_restart_asked = True
+
+    def _step_restart(self) -> None:
+        if self._restart is None and self._is_restart_asked:
+            self._is_restart_asked = False
+            self._restart = self._apply()
+        if self._restart is not None and next(self._restart, self) is self:
+            self._restart = None
+
+    def _apply(self) -> Iterator[None]:
+        """Yields while it waits; what is looked after is looked after meanwhile. Ends with the file that says how."""
+        asked = problem = ""
+        try:
+            asked = (self._data / "run" / "restart-asked").read_text()
+            before = self._read_rendered()
+            yield from self._apply_plan(before, self._prepare())
+        except (StartError, OSError) as error:
+            problem = str(error) or "The settings cannot be used; logs/mastio.log says why."
+        self._write("restart-done", json.dumps({"asked": asked, "problem": problem}))
+
+    def _apply_plan(self, before: dict[Path, bytes], plan: dict[str, Any]) -> Iterator[None]:
+        """`before`: the edge's configuration as it was."""
+        if plan["listen"] != self._plan["listen"]:
+            raise StartError("server.listen is applied by ./deploy.sh down and up.")
+        workers = [child for child in self._children if child.module]
+        if plan["stub_port"] != self._plan["stub_port"]:
+            yield from self._replace_stub(plan["stub_port"])
+        for slot in range(plan["workers"]):
+            if slot < len(workers):
+                yield from self._replace(workers[slot])
+            else:
+                child = self._worker(slot, self._listen(plan, slot))
+                self._children.insert(slot, child)
+                self._start(child)
+                yield from self._await_ready(child)
+        if self._read_rendered() != before and self._reload is not None:
+            self._reload.begin(time.monotonic())
+            while self._reload.is_busy:
+                yield
+        for child in workers[plan["workers"] :]:
+            yield from self._end(child)
+            self._forget(child)
+        self._put_in_force(plan)
+
+    def _replace(self, child: Child) -> Iterator[None]:
+        yield from self._end(child)
+        child.process, child.is_kept = None, True
+        self._start(child)
+        yield from self._await_ready(child)
+
+    def _end(self, child: Child) -> Iterator[None]:
+        """A worker first ends its idle connections, so that no request meets a closed one; then it finishes what is
+        open, while new connections wait in its socket."""
+        child.is_kept = False
+        for number, seconds in ((signal.SIGUSR1, CLOSING), (child.stop_signal, STOP_WITHIN), (signal.SIGKILL, 5.0)):
+            if number == signal.SIGUSR1 and not child.module:
+                continue
+            if child.process is None or child.process.poll() is not None:
+                return
+            child.process.send_signal(number)
+            until = time.monotonic() + seconds
+            while child.process.poll() is None and time.monotonic() < until:
+                yield
+
+    def _await_ready(self, child: Child) -> Iterator[None]:
+        until = time.monotonic() + READY_WITHIN
+        while not (self._data / "run" / f"{child.name}.ready").exists():
+            if child.process is None or child.process.poll() is not None or time.monotonic() > until:
+                raise StartError(f"{child.name} does not start with these settings; logs/mastio.log says why.")
+            yield
+
+    def _replace_stub(self, port: int) -> Iterator[None]:
+        for child in [child for child in self._children if child.name == "stub-llm"]:
+            yield from self._end(child)
+            self._forget(child)
+        if port:
+            child = self._stub(port)
+            self._children.insert(sum(bool(one.module) for one in self._children), child)
+            self._start(child)
+
+    def _read_rendered(self) -> dict[Path, bytes]:
+        return {file: file.read_bytes() for file in (self._data / "edge").rglob("*.conf")}
+
+    def _forget(self, child: Child) -> None:
+        self._children.remove(child)
+        if child.listener >= 0:
+            os.close(child.listener)
+        for kind in ("pid", "ready"):
+            (self._data / "run" / f"{child.name}.{kind}").unlink(missing_ok=True)
 
     # --- the end ----------------------------------------------------------------------------------------------------
 
@@ -301,9 +419,9 @@ class Supervisor:
         if self._forks is not None:
             self._forks.close()
             (self._data / "run" / "fork-server.pid").unlink(missing_ok=True)
-        for child in self._children:
-            (self._data / "run" / f"{child.name}.pid").unlink(missing_ok=True)
-        (self._data / "run" / "supervisor.pid").unlink(missing_ok=True)
+        left = [f"{child.name}.{kind}" for child in self._children for kind in ("pid", "ready")]
+        for name in (*left, "in-force.json", "restart-asked", "restart-done", "supervisor.pid"):
+            (self._data / "run" / name).unlink(missing_ok=True)
 
 
 def _die_with_parent(stop_signal: signal.Signals) -> Callable[[], None]:

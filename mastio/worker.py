@@ -63,10 +63,18 @@ async def serve(data: Path, slot: int, listener: socket.socket, config: Path | N
         idling = asyncio.create_task(give_back_when_idle(app))
         # uvicorn raises the signal once more when it has ended; by default that would skip everything that closes.
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, say_closing)
+        (data / "run" / f"worker-{slot}.ready").touch()
         try:
             await server.serve(sockets=[listener])
         finally:
             idling.cancel()
+
+
+def say_closing() -> None:
+    """From now on each answer ends its connection: the worker is about to be replaced. The edge closes those that are
+    idle after `keepalive_timeout`, so that in the end none is left on which a request could be lost."""
+    JoiningProtocol.is_closing = True
 
 
 async def give_back_when_idle(app: App) -> None:

@@ -94,7 +94,7 @@ EFFECTS = {
 OUTSIDE = (
     "mastio.__main__", "mastio.cli", "mastio.client", "mastio.compose", "mastio.demo", "mastio.forked",
     "mastio.forking", "mastio.native",
-    "mastio.prepare", "mastio.reloading", "mastio.serving", "mastio.store.migrations", "mastio.stubs",
+    "mastio.nginx", "mastio.prepare", "mastio.reloading", "mastio.serving", "mastio.store.migrations", "mastio.stubs",
     "mastio.supervisor", "mastio_audit.verify",
 )  # fmt: skip
 """What runs beside the appliance, not in a worker: the command line, the agent's side, who starts and keeps workers."""

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 import sys
 from pathlib import Path
 from typing import Any
 
 from mastio.errors import ConfigurationError
-from mastio.plan import Plan, read_plan
-from mastio.plugins import sections_of
-from mastio.settings import CORE_SECTIONS, Secrets
+from mastio.plan import Plan, describe_settings, read_plan
+from mastio.settings import Secrets
 from mastio.store.key_sources import open_keys
 
 
@@ -35,11 +33,8 @@ def run(args: argparse.Namespace) -> int:
 
 def describe(plan: Plan, problems: list[str]) -> dict[str, Any]:
     """What is in force, as plain JSON. Settings name files for secrets, so there is none in here."""
-    settings: dict[str, Any] = {name: getattr(plan.settings, name).model_dump(mode="json") for name in CORE_SECTIONS}
-    settings["database"]["url"] = re.sub(r"(://[^:/@]+):[^@]*@", r"\1:***@", settings["database"]["url"])
-    settings |= {name: section.model_dump(mode="json") for name, section in sections_of(plan.active).items()}
     return {
-        "settings": settings,
+        "settings": describe_settings(plan),
         "plugins": [item.plugin.name for item in plan.active],
         "routes": [
             {"methods": list(r.methods), "path": r.path, "requires": sorted(r.requires) or ["open"], "kind": r.kind}
