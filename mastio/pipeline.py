@@ -560,17 +560,20 @@ class Pipeline:
         """End an exchange before its intent: one event in the log, then the error in the caller's dialect."""
         head = progress.head
         self._telemetry.find("request", progress.findings)
+        receipt: int | None = None
         if (
             head.route.recorded != "none"
             and not isinstance(error, AuditError | Unavailable)
             and self._has_entry(progress)
         ):
             try:
-                await self._record(self._describe_refusal(progress, error))
+                receipt = await self._record(self._describe_refusal(progress, error))
             except AuditError as failure:
                 error = failure
         status, headers, body = render(head.dialect, error, head.id)
         headers.append((b"x-request-id", head.id.encode("ascii")))
+        if receipt is not None:
+            headers.append((b"mastio-receipt", b"%d" % receipt))
         headers.extend(self._challenge(head, error))
         self._telemetry.count(head.route.kind, status, error.code, perf_counter() - progress.started)
         await send_response(send, status, headers, body)

@@ -143,6 +143,7 @@ def test_default_is_deny(appliance: Appliance, stub: Stub, agent: Identity) -> N
     assert (reply.status_code, reply.json()["error"]["code"]) == (403, "denied")
     (entry,) = appliance.entries_of(reply.headers["x-request-id"])
     assert (entry["phase"], entry["decision"]["effect"], entry["outcome"]["code"]) == ("event", "deny", "denied")
+    assert reply.headers["mastio-receipt"] == str(entry["seq"])
     assert again.status_code == 200
     assert len(stub.arrivals()) == before + 1
 
