@@ -61,8 +61,8 @@ async def _verify(reader: LogReader, work: Recomputation, progress: Progress) ->
     """The log's size. Raises `ChainError` or `DamageError` at the first thing that is not as it was written."""
     extent = await reader.extent()
     size = extent.end if extent.head is None else extent.head.size
-    if extent.start > size:
-        raise ChainError("the store says that it is archived, and it was never written", size)
+    if extent.start > max(size, 0):
+        raise ChainError("the store says that it is archived, and it was never written", max(size, 0))
     first = await reader.read(_BEFORE_ALL, 1)
     if first and first[0][0] < 0:
         raise ChainError(f"row {first[0][0]} stands before it", 0)
