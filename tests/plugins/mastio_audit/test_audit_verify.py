@@ -133,6 +133,7 @@ EMPTY = {
     "pinned": False,
     "first_bad": None,
     "problem": None,
+    "beyond": None,
 }
 
 
