@@ -16,6 +16,7 @@ from pathlib import Path
 
 import uvicorn
 
+from mastio.cli.administer import plain
 from mastio.errors import ConfigurationError
 from mastio.protocol import JoiningProtocol
 from mastio.serving import Server, tcp_url
@@ -46,6 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--pii", action="store_true", help="put fake personal data into the replies")
     add("--error-rate", type=float, default=0.0, metavar="P", help="share of requests that fail, 0 to 1")
     add("--script", type=Path, metavar="FILE", help="answer conversations with the calls of tools in this JSON file")
+    add("--show", action="store_true", help="print each request that arrives: what was redacted is seen here")
     add("--journal", type=Path, metavar="FILE", help="append one JSON line for each arrived request")
 
 
@@ -86,12 +88,18 @@ def open_provider(args: argparse.Namespace) -> StubProvider:
             journal=args.journal,
             script=args.script,
         )
-        return StubProvider(settings)
+        return StubProvider(settings, print_received if args.show else None)
     except ValueError as error:
         raise ConfigurationError(f"The stub cannot run: {error}.", "See `mastio stub-llm --help`.") from error
     except OSError as error:
         message = f"The journal or the script cannot be opened: {error}."
         raise ConfigurationError(message, "Name a file that can be written.") from error
+
+
+def print_received(text: str) -> None:
+    """A line on stdout. Whoever reads it may have gone."""
+    with contextlib.suppress(BrokenPipeError):
+        print(plain(text), flush=True)
 
 
 @contextlib.contextmanager

@@ -176,10 +176,12 @@ class Journal:
 
 
 class StubProvider:
-    """The ASGI application. One instance serves one process; it holds no state of a conversation."""
+    """The ASGI application. One instance serves one process; it holds no state of a conversation. `show` is told each
+    request that arrives: method, path and body."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, show: Callable[[str], object] | None = None) -> None:
         self.settings = settings
+        self._show = show
         self.journal = Journal(settings.journal) if settings.journal else None
         self._script = read_script(settings.script) if settings.script else ()
         self._serials = count(1)
@@ -205,6 +207,8 @@ class StubProvider:
         if body is None:
             self._record(scope, event="hangup", sent=0)
             return
+        if self._show is not None:
+            self._show(f"{scope['method']} {scope['path']} {body.decode('utf-8', 'replace')}")
         reply = self._answer(scope, body, serial=b"%024x" % next(self._serials))
         if reply.stream or self.settings.latency:
             await self._send_slowly(scope, reply, receive, send)

@@ -74,10 +74,10 @@ async def events(stub: httpx.AsyncClient, path: str, body: dict[str, Any]) -> li
 
 
 @contextlib.contextmanager
-def running(*arguments: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+def running(*arguments: str, stdout: Any = None) -> Iterator[tuple[str, subprocess.Popen[str]]]:
     """A stub process on a free port: its base URL, and the process."""
     command = [sys.executable, "-c", LAUNCH, "--port", "0", *arguments]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(command, stdout=stdout, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         ready = process.stderr.readline().split()
         assert ready[:3] == ["stub-llm", "listening", "on"], ready
@@ -404,6 +404,17 @@ def test_a_hangup_before_a_plain_reply_is_seen(tmp_path: Path) -> None:
         with pytest.raises(httpx.ReadTimeout):
             httpx.post(f"{url}/v1/messages", json=CHAT, timeout=0.2)
         assert wait_for_hangup(journal)["sent"] == 0
+
+
+def test_what_arrives_is_shown(tmp_path: Path) -> None:
+    """A line for each request, in which a terminal obeys nothing."""
+    shown = tmp_path / "shown"
+    with shown.open("w") as out, running("--show", stdout=out) as (url, _):
+        httpx.post(f"{url}/v1/chat/completions", json={"model": "m", "messages": []}, timeout=10)
+        httpx.post(f"{url}/v1/messages", content=b"a\x1b[2J\nb", timeout=10)
+    first, second = shown.read_text().splitlines()
+    assert first == 'POST /v1/chat/completions {"model":"m","messages":[]}'
+    assert second == "POST /v1/messages a\\x1b[2J\\nb"
 
 
 def wait_for_hangup(journal: Path) -> dict[str, Any]:
