@@ -12,7 +12,8 @@ from mastio import aside
 from mastio.errors import Blocked, DispatchError
 from mastio.exchange import Window
 from mastio.inspection import Block, Finding, Layout, Redact, Rewriter, Texts, Watch, merge
-from mastio.reading.document import Document, drop_piecemeal
+from mastio.reading.document import Document
+from mastio.reading.piecemeal import drop_piecemeal
 from mastio.strictjson import JsonError, parse
 
 

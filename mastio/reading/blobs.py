@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import binascii
 import re
+from collections.abc import Iterator
 from typing import NamedTuple
 
 LEAST = 24
@@ -20,6 +21,21 @@ _BEGINNING = re.compile(r"(?:[A-Za-z0-9+/]+|[A-Za-z0-9_-]+)={0,2}")
 _URL = re.compile(r"data:([a-z0-9.+/-]*)(?:;[a-z-]+=[^;,]*)*;base64,", re.IGNORECASE)
 _MIXED = re.compile(r"(?=[^a-z]*[a-z])(?=[^A-Z]*[A-Z])")
 _URL_SAFE = str.maketrans("-_", "+/")
+
+LONG_BLOB = 256
+"""Shorter base64 that is no text is a key or an id, and looked at as such."""
+
+SIEVE = 4096
+MOST_HELD = 64 * 1024
+"""Signs of base64 in a stream that are kept in mind; what is longer counts as several."""
+
+_LINE = 60
+"""Signs in a line of wrapped base64, at least (RFC 2045 §6.8 and RFC 7468 §2 have 76 and 64)."""
+
+_SIGNS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_"
+_LINES = re.compile(
+    rf"[A-Za-z0-9+/_-]{{{_LINE},}}(?:\r?\n[A-Za-z0-9+/_-]{{{_LINE},}})*(?:\r?\n[A-Za-z0-9+/_-]+(?![A-Za-z0-9+/_-]))?={{0,2}}"
+)
 
 _MAGIC = (
     (b"\x89PNG\r\n\x1a\n", "image"), (b"\xff\xd8\xff", "image"), (b"GIF87a", "image"), (b"GIF89a", "image"),
@@ -78,6 +94,67 @@ def _decode(payload: str) -> bytes | None:
         )
     except (binascii.Error, ValueError):  # a ValueError: it is not ASCII
         return None
+
+
+def find_blobs(text: str) -> Iterator[tuple[int, int, str]]:
+    """Base64 within a text that is none itself: where it begins and ends, and its kind. Linear, and about 4 ms for a
+    million characters of prose. Base64 that says a text is left out, because whoever inspects the text reads it."""
+    for start, end in find_runs(text):
+        run = "".join(text[start:end].split())
+        if len(run) < LONG_BLOB or not _MIXED.match(run[:4096]):
+            continue
+        run = run.rstrip("=")
+        content = _decode(run[: len(run) - (len(run) % 4 == 1)])
+        if content is not None and not _is_text(content):
+            yield start, end, find_kind(content) or "binary"
+
+
+def find_runs(text: str) -> Iterator[tuple[int, int]]:
+    """Runs of signs of base64 that are as long as a line of it, with the lines that follow."""
+    at, size = 0, len(text)
+    while at + _LINE <= size:
+        rest = len(text[at : at + _LINE].rstrip(_SIGNS))
+        if rest:
+            at += rest
+            continue
+        found = _LINES.match(text, at)
+        assert found is not None
+        yield found.span()
+        at = found.end()
+
+
+class Sieve:
+    """`find_blobs` for a text that comes in pieces, which it looks through `SIEVE` characters at a time."""
+
+    __slots__ = ("_held", "_size")
+
+    def __init__(self) -> None:
+        self._held: list[str] = []
+        self._size = 0
+
+    def feed(self, piece: str, is_last: bool) -> list[tuple[str, int]]:
+        """The kind and size of the blobs that are known to have ended, or that are too long to wait for."""
+        self._held.append(piece)
+        self._size += len(piece)
+        if self._size < (LONG_BLOB if is_last else SIEVE):
+            return []
+        text = "".join(self._held)
+        runs = list(find_runs(text))
+        size, end = len(text), runs[-1][1] if runs else 0
+        goes_on = bool(runs) and end >= size - 2  # two signs of a line end
+        kept = runs[-1][0] if goes_on else max(end, size - _LINE)
+        if is_last or size - kept > MOST_HELD:
+            kept = size
+        self._held, self._size = [text[kept:]], 0
+        return [(kind, stop - start) for start, stop, kind in find_blobs(text) if start < kept]
+
+
+def _is_text(content: bytes) -> bool:
+    try:
+        content.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def find_kind(content: bytes) -> str | None:

@@ -18,7 +18,8 @@ from mastio.errors import BadRequest, Blocked
 from mastio.exchange import RequestHead
 from mastio.inspection import Carrier, Finding, Layout, Passage, Texts
 from mastio.reading.document import MAX_TEXTS, Document
-from mastio.reading.stream import Delta, Key, Shape, StreamRewriter, is_object_to_others
+from mastio.reading.frames import is_object_to_others
+from mastio.reading.stream import Delta, Key, Shape, StreamRewriter
 from mastio.store.base import ConnectionRow
 from mastio.strictjson import Allowance, JsonError, TooManyValues, parse
 
