@@ -454,6 +454,11 @@ class Document:
         return True
 
 
+def is_model(name: str) -> bool:
+    """Whether it looks like a model's name, which is not searched."""
+    return _MODEL.fullmatch(name) is not None
+
+
 def _kind_of_list(place: str) -> str:
     """What a list of numbers in a member of an API is; empty for what nobody has to be told of."""
     if place in VECTORS:

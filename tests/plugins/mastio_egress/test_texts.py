@@ -197,7 +197,7 @@ async def test_events_are_looked_into_one_by_one() -> None:
     rewriter = layout().stream([Watching()])
     window = f'event: x\nid: 7\ndata: {{"text": "{ESCAPED}"}}\n\ndata: plain {CARD}\n\n: ping\n\ndata: [1]\n\n'
     out = b"".join([piece async for piece in rewriter.feed(window.encode(), True)])
-    assert out.decode() == 'event: x\nid: 7\ndata: {"text": "<CARD>"}\n\ndata: plain <CARD>\n\n: ping\n\ndata: [1]\n\n'
+    assert out.decode() == 'event: x\nid: 7\ndata: {"text": "<CARD>"}\n\ndata: plain <CARD>\n\n:\n\ndata: [1]\n\n'
 
 
 def test_a_text_that_looks_like_json_is_one() -> None:

@@ -1,0 +1,87 @@
+"""What stands before a body and goes upstream with it: an address, a model's name, headers. Pure.
+
+Nobody can put another text in its place, so what is to be redacted there is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from email.errors import MessageError
+from email.header import decode_header
+from functools import lru_cache
+from urllib.parse import unquote
+
+from mastio.errors import Blocked
+from mastio.inspection import Finding, Passage, Texts
+
+_HARMLESS = re.compile(
+    r"(?!.*(?:[0-9][ ._-]?){9})"
+    r"(?:[A-Za-z]{1,24}|[A-Za-z]{0,8}[0-9]{1,8})(?:[ /;,.*+()=_:\"-]+(?:[A-Za-z]{1,24}|[A-Za-z]{0,8}[0-9]{1,8}))*"
+    r"[ /;,.*+()=_:\"-]*|\*/\*"
+)
+"""Words and the numbers of versions, such as `OpenAI/Python 1.99.9` and `text/html;q=0.9`: no key, number or address."""
+
+_TRACE = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
+"""`traceparent` (W3C Trace Context §3.2): random digits."""
+
+MOST_CHECKED = 512
+"""Characters of a value that may be harmless."""
+
+
+class Headed:
+    """`Texts` of a body and of what stands before it."""
+
+    def __init__(self, before: Sequence[Passage], headers: Sequence[Passage], body: Texts | None, what: str) -> None:
+        """`before`: what is named `what`, the address or the model."""
+        self._head = [*before, *headers]
+        self._headers_from = len(before)
+        self._body = body
+        self._what = what
+
+    @property
+    def passages(self) -> Sequence[Passage]:
+        return [*self._head, *(() if self._body is None else self._body.passages)]
+
+    @property
+    def uninspected(self) -> Sequence[Finding]:
+        return () if self._body is None else self._body.uninspected
+
+    def place(self, number: int) -> str:
+        if number < len(self._head) or self._body is None:
+            return self._what if number < self._headers_from else f"the header {self._head[number].name}"
+        return self._body.place(number - len(self._head))
+
+    def replace(self, texts: Mapping[int, str]) -> bytes:
+        """Raises `Blocked`."""
+        if self._body is None or any(number < len(self._head) for number in texts):
+            raise Blocked(f"What is to be redacted stands in {self._what} or in a header.")
+        return self._body.replace({number - len(self._head): text for number, text in texts.items()})
+
+
+def read_headers(headers: Iterable[tuple[str, bytes]]) -> Iterator[Passage]:
+    """The values that say more than words and versions, decoded from percent and from encoded words (RFC 2047). Raises
+    `Blocked` for what is no UTF-8."""
+    for name, value in headers:
+        try:
+            text = value.decode()
+        except UnicodeDecodeError as error:
+            raise Blocked("A header is no text, so it cannot be inspected.") from error
+        if text and not is_harmless(text) and not (name == "traceparent" and _TRACE.fullmatch(text)):
+            yield Passage(_decode(text), "other", name)
+
+
+@lru_cache(maxsize=1024)
+def is_harmless(text: str) -> bool:
+    return len(text) <= MOST_CHECKED and _HARMLESS.fullmatch(text) is not None
+
+
+def _decode(text: str) -> str:
+    text = unquote(text)
+    if "=?" not in text:
+        return text
+    try:
+        parts = decode_header(text)
+        return "".join(said if isinstance(said, str) else said.decode(code or "ascii") for said, code in parts)
+    except (MessageError, LookupError, ValueError) as error:
+        raise Blocked("A header has an encoding that cannot be inspected.") from error
