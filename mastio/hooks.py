@@ -92,8 +92,8 @@ Record = Callable[[Entry], Awaitable[int]]
 all the same. Raises `AuditError` when it cannot be known to be durable."""
 
 Mask = Callable[[Principal, Action, str], str]
-"""Called with what the caller wrote and an entry is to have: a path, an id, a model's name. Returns it without the values
-that this plugin finds in texts. Must be cheap and cannot fail the exchange."""
+"""Called with what the caller wrote and an entry is to have: a path, an id, a model's name. Returns it without the
+values that this plugin finds in texts. Must be cheap and cannot fail the exchange."""
 
 Dispatch = Callable[[Recorded], Awaitable[Reply]]
 """Carries the action out. Exactly one plugin claims a kind. Cancelled when the client hangs up."""

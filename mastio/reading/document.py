@@ -417,8 +417,8 @@ class Document:
             self._note(kind, end - start)
 
     def _open(self, text: str, carrier: Carrier, wrap: str | None = None) -> Document | None:
-        """The document in a string. `wrap`: what stands before its base64. None for a plain text. Raises `Blocked` when the documents weigh more than the
-        allowance."""
+        """The document in a string. `wrap`: what stands before its base64. None for a plain text. Raises `Blocked` when
+        the documents weigh more than the allowance."""
         bare = text.strip() if text[:1].isspace() or text[-1:].isspace() else text
         if bare[:1] not in _BEGINS or bare[-1:] not in _ENDS:
             return None

@@ -63,8 +63,8 @@ class PlainText:
 class JsonText:
     """A JSON text in pieces. Each of its strings is a text of its own, and so is each long number.
 
-    What does not begin as an object, a list or a string is a plain text. What is no JSON further on is looked at all the
-    same, as far as it can be told apart. Raises `DispatchError` where it cannot.
+    What does not begin as an object, a list or a string is a plain text. What is no JSON further on is looked at all
+    the same, as far as it can be told apart. Raises `DispatchError` where it cannot.
     `open_filters` is given the name of the member whose value the text is, "" for none.
     """
 

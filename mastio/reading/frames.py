@@ -31,8 +31,8 @@ _EMPTY = (b":", b"event:", b"id:")
 
 
 class Frame(NamedTuple):
-    """One event, as it goes on in `raw`. `head` and `tail` are what its data stands between, `joint` what stands between
-    the lines of it; `data` is empty where it has none. `fields`: its other fields whose value is a text."""
+    """One event, as it goes on in `raw`. `head` and `tail` are what its data stands between, `joint` what stands
+    between the lines of it; `data` is empty where it has none. `fields`: its other fields whose value is a text."""
 
     raw: bytes
     head: bytes = b""

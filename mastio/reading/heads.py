@@ -20,7 +20,7 @@ _HARMLESS = re.compile(
     r"(?:[A-Za-z]{1,24}|[A-Za-z]{0,8}[0-9]{1,8})(?:[ /;,.*+()=_:\"-]+(?:[A-Za-z]{1,24}|[A-Za-z]{0,8}[0-9]{1,8}))*"
     r"[ /;,.*+()=_:\"-]*|\*/\*"
 )
-"""Words and the numbers of versions, such as `OpenAI/Python 1.99.9` and `text/html;q=0.9`: no key, number or address."""
+"""Words and the numbers of versions, such as `OpenAI/Python 1.99.9` and `text/html;q=0.9`: no key, no long number."""
 
 _TRACE = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 """`traceparent` (W3C Trace Context §3.2): random digits."""

@@ -64,7 +64,9 @@ async def block(*_: Any) -> Any:
     raise Blocked("No.")
 
 
-@pytest.mark.parametrize("hooks", [{"authorize": deny}, {"dispatch": {"llm.chat": block}}, {"authenticate": lambda head: None}])
+@pytest.mark.parametrize(
+    "hooks", [{"authorize": deny}, {"dispatch": {"llm.chat": block}}, {"authenticate": lambda head: None}]
+)
 def test_refusals_have_them_too(hooks: Any) -> None:
     entries = Masked(**hooks).go()
     assert entries

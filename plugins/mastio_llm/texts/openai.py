@@ -71,7 +71,7 @@ _BEGUN = {
     ("response.output_item.added", "custom_tool_call"): ("input", "response.custom_tool_call_input"),
     ("response.output_item.added", "code_interpreter_call"): ("code", "response.code_interpreter_call_code"),
 }
-"""By an event that begins something, and what it begins: the member with its text, and the events that go on with it."""
+"""By an event that begins something, and what that is: the member with its text, and the events that go on with it."""
 
 
 def _begun(event: dict[str, Any]) -> tuple[dict[str, Any], str, str] | None:

@@ -1,4 +1,4 @@
-"""A value that a client puts together of several events: the beginning of a block, names and ids in pieces, arguments."""
+"""A value that a client puts together of several events: beginnings of blocks, names and ids in pieces, arguments."""
 
 from __future__ import annotations
 
@@ -74,7 +74,8 @@ def begun_call(pieces: Sequence[str]) -> list[Any]:
     return [{"type": "response.output_item.added", "output_index": 0, "item": item},
             *({"type": "response.function_call_arguments.delta", "item_id": "fc_1", "output_index": 0, "delta": piece}
               for piece in pieces[1:]),
-            {"type": "response.function_call_arguments.done", "item_id": "fc_1", "output_index": 0, "arguments": ""}]  # fmt: skip
+            {"type": "response.function_call_arguments.done", "item_id": "fc_1", "output_index": 0,
+             "arguments": ""}]  # fmt: skip
 
 
 def pieces_of_arguments(pieces: Sequence[str]) -> list[Any]:
@@ -87,7 +88,9 @@ def strings(value: Any) -> str:
     """All strings of the texts that go on, one after the other."""
     if isinstance(value, dict):
         names = ("text", "thinking", "delta", "part", "item", "content_block", "arguments", "stringValue")
-        return "".join(strings(below) for name, below in value.items() if name in names or isinstance(below, dict | list))
+        return "".join(
+            strings(below) for name, below in value.items() if name in names or isinstance(below, dict | list)
+        )
     if isinstance(value, list):
         return "".join(map(strings, value))
     return value if isinstance(value, str) else ""
@@ -110,9 +113,9 @@ def test_a_value_that_begins_before_the_first_piece_is_found(path: str, make: An
         assert CARD not in said and "<CREDIT_CARD_" in said and " so" in said, pieces
         assert sum(event.get("type", "").endswith(("_start", ".added")) for event in out) == (path != GEMINI)
     clean = frames(make(["it is ", "nothing", " so"]))
-    assert strings(events_of(rewrite(path, clean))).replace("_delta", "") == strings(events_of(b"".join(clean))).replace(
-        "_delta", ""
-    )
+    assert strings(events_of(rewrite(path, clean))).replace("_delta", "") == strings(
+        events_of(b"".join(clean))
+    ).replace("_delta", "")
 
 
 @pytest.mark.parametrize("member", ["name", "id", "role"])
