@@ -79,6 +79,7 @@ class Answer:
         self._reply = reply
         if isinstance(reply.body, bytes):
             if self._watching is not None:
+                reply.headers = await self._watching.head(reply.headers)
                 reply.body = await self._inspect(reply.body, self._watching)
             digest = hmac.digest(self._digest_key, reply.body, hashlib.sha256).hex() if reply.body else None
             status = "ok" if reply.status < 400 else "failed"
@@ -93,6 +94,8 @@ class Answer:
         digest = hmac.new(self._digest_key, digestmod=hashlib.sha256)
         size, watching = 0, self._watching
         try:
+            if watching is not None:
+                reply.headers = await watching.head(reply.headers)
             async for window in windows:
                 data = window.data if watching is None else await watching.window(window)
                 digest.update(data)

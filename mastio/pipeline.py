@@ -569,6 +569,13 @@ class Pipeline:
         masked: dict[str, Any] = mask_all(partial(self.mask, recorded.principal, recorded.action), facts)
         return masked
 
+    async def note(self, entry: Entry) -> int:
+        """`services.note`: an event that a plugin tells of, perhaps in words of an agent. Raises `AuditError`."""
+        if self._maskers and entry.agent is not None:
+            principal, action = Principal(entry.agent, frozenset({"agent"})), Action(entry.kind, "Appliance", "self")
+            entry = replace(entry, request=mask_all(partial(self.mask, principal, action), entry.request))
+        return await self._record(entry)
+
     def watch(self, recorded: Recorded) -> Watching | None:
         """What the inspectors' watches make of the reply; None where there are none."""
         layout, watches = recorded.message.layout, recorded.inspected.watches

@@ -15,12 +15,14 @@ from urllib.parse import unquote
 from mastio.errors import Blocked
 from mastio.inspection import Finding, Passage, Texts
 
+_WORD = r"(?:[A-Za-z]{1,24}|[A-Za-z]{0,8}[0-9]{1,8}|(?:[0-9]{1,4}[a-z]{1,2}){1,4})"
 _HARMLESS = re.compile(
     r"(?!.*(?:[0-9][ ._-]?){9})"
-    r"(?:[A-Za-z]{1,24}|[A-Za-z]{0,8}[0-9]{1,8})(?:[ /;,.*+()=_:\"-]+(?:[A-Za-z]{1,24}|[A-Za-z]{0,8}[0-9]{1,8}))*"
-    r"[ /;,.*+()=_:\"-]*|\*/\*"
+    rf"{_WORD}(?:[ /;,.*+()=_:\"-]+{_WORD})*[ /;,.*+()=_:\"-]*"
+    r"|\*/\*|req_(?!.*[0-9]{7})[A-Za-z0-9]{8,64}"
 )
-"""Words and the numbers of versions, such as `OpenAI/Python 1.99.9` and `text/html;q=0.9`: no key, no long number."""
+"""Words and the numbers of versions, such as `OpenAI/Python 1.99.9` and `text/html;q=0.9`: no key, no long number. And
+the id that a provider gives a request."""
 
 _TRACE = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 """`traceparent` (W3C Trace Context §3.2): random digits."""
@@ -69,6 +71,20 @@ def read_headers(headers: Iterable[tuple[str, bytes]]) -> Iterator[Passage]:
             raise Blocked("A header is no text, so it cannot be inspected.") from error
         if text and not is_harmless(text) and not (name == "traceparent" and _TRACE.fullmatch(text)):
             yield Passage(_decode(text), "other", name)
+
+
+def read_reply_header(name: bytes, value: bytes) -> Passage | None:
+    """None for words and versions, and for cookies, which are the caller's to send back as they are."""
+    text = value.decode("utf-8", "replace") if not value.isascii() else value.decode("ascii")
+    if not text or is_harmless(text) or name == b"set-cookie":
+        return None
+    return Passage(unquote(text), "other", name.decode("latin-1"))
+
+
+def write_reply_header(value: bytes, was: str, now: str) -> bytes | None:
+    """The value with another text, where it said just that text and can say the other; else None."""
+    is_plain = value == was.encode() and now.isascii() and now.isprintable()
+    return now.encode() if is_plain else None
 
 
 @lru_cache(maxsize=1024)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mastio.errors import Blocked
-from mastio.exchange import Action, Deny, Message, Principal, Reply, RequestHead, Route
+from mastio.exchange import Action, Deny, Entry, Message, Principal, Reply, RequestHead, Route
 from mastio.pipeline import MOST_PATH, Pipeline
 from mastio.telemetry import Telemetry
 from support.pipeline_world import CHAT, World
@@ -92,3 +92,14 @@ def test_what_an_admin_named_stays() -> None:
 
     intent, outcome = Masked(read={"llm.chat": read}).go()
     assert intent.target == outcome.target == VALUE
+
+
+async def test_an_event_of_a_plugin_has_them_too() -> None:
+    world = Masked()
+    await world.run()
+    pipeline = Pipeline([CHAT], [("test", world.hooks)], world.services, Telemetry(), 10)
+    await pipeline.note(Entry("id", "event", "llm.chat", agent="alice", request={"tool": f"pay_{VALUE}", "n": [VALUE]}))
+    await pipeline.note(Entry("id", "event", "llm.chat", request={"object": VALUE}))
+    assert [entry.request for entry in world.entries[-2:]] == [
+        {"tool": "pay_<CARD>", "n": ["<CARD>"]}, {"object": VALUE},
+    ]  # fmt: skip
