@@ -32,9 +32,11 @@ MOST_HELD = 64 * 1024
 _LINE = 60
 """Signs in a line of wrapped base64, at least (RFC 2045 §6.8 and RFC 7468 §2 have 76 and 64)."""
 
-_SIGNS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_"
+_SIGNS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_\r\n"
+_RUN = re.compile(r"[A-Za-z0-9+/_\r\n-]+={0,2}")
 _LINES = re.compile(
-    rf"[A-Za-z0-9+/_-]{{{_LINE},}}(?:\r?\n[A-Za-z0-9+/_-]{{{_LINE},}})*(?:\r?\n[A-Za-z0-9+/_-]+(?![A-Za-z0-9+/_-]))?={{0,2}}"
+    rf"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{{{_LINE},}}(?:\r?\n[A-Za-z0-9+/_-]{{{_LINE},}})*"
+    r"(?:\r?\n[A-Za-z0-9+/_-]+)?={0,2}"
 )
 
 _MAGIC = (
@@ -97,27 +99,27 @@ def _decode(payload: str) -> bytes | None:
 
 
 def find_blobs(text: str) -> Iterator[tuple[int, int, str]]:
-    """Base64 within a text that is none itself: where it begins and ends, and its kind. Linear, and about 4 ms for a
-    million characters of prose. Base64 that says a text is left out, because whoever inspects the text reads it."""
-    for start, end in find_runs(text):
-        run = "".join(text[start:end].split())
-        if len(run) < LONG_BLOB or not _MIXED.match(run[:4096]):
-            continue
-        run = run.rstrip("=")
-        content = _decode(run[: len(run) - (len(run) % 4 == 1)])
-        if content is not None and not _is_text(content):
-            yield start, end, find_kind(content) or "binary"
+    """Base64 within a text that is none itself: where it begins and ends, and its kind. Linear, and two milliseconds for
+    a million characters of prose. Base64 that says a text is left out: whoever inspects the text reads it."""
+    for start, end in _find_runs(text):
+        for found in _LINES.finditer(text, start, end):
+            run = "".join(found[0].split()).rstrip("=")
+            if len(run) >= LONG_BLOB and _MIXED.match(run[:4096]):
+                content = _decode(run[: len(run) - (len(run) % 4 == 1)])
+                if content is not None and not _is_text(content):
+                    yield *found.span(), find_kind(content) or "binary"
 
 
-def find_runs(text: str) -> Iterator[tuple[int, int]]:
-    """Runs of signs of base64 that are as long as a line of it, with the lines that follow."""
+def _find_runs(text: str) -> Iterator[tuple[int, int]]:
+    """Runs of signs of base64 and of line ends that are long enough. A window of them is looked at from its end: its
+    last other sign is where the next one begins."""
     at, size = 0, len(text)
-    while at + _LINE <= size:
-        rest = len(text[at : at + _LINE].rstrip(_SIGNS))
+    while at + LONG_BLOB <= size:
+        rest = len(text[at : at + LONG_BLOB].rstrip(_SIGNS))
         if rest:
             at += rest
             continue
-        found = _LINES.match(text, at)
+        found = _RUN.match(text, at)
         assert found is not None
         yield found.span()
         at = found.end()
@@ -139,14 +141,11 @@ class Sieve:
         if self._size < (LONG_BLOB if is_last else SIEVE):
             return []
         text = "".join(self._held)
-        runs = list(find_runs(text))
-        size, end = len(text), runs[-1][1] if runs else 0
-        goes_on = bool(runs) and end >= size - 2  # two signs of a line end
-        kept = runs[-1][0] if goes_on else max(end, size - _LINE)
+        size, kept = len(text), len(text.rstrip("=").rstrip(_SIGNS))
         if is_last or size - kept > MOST_HELD:
             kept = size
         self._held, self._size = [text[kept:]], 0
-        return [(kind, stop - start) for start, stop, kind in find_blobs(text) if start < kept]
+        return [(kind, end - start) for start, end, kind in find_blobs(text) if start < kept]
 
 
 def _is_text(content: bytes) -> bool:

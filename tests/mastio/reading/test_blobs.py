@@ -13,7 +13,7 @@ import orjson
 import pytest
 
 from mastio.inspection import Finding
-from mastio.reading.blobs import LONG_BLOB, MOST_HELD, Sieve, find_blobs, find_runs
+from mastio.reading.blobs import LONG_BLOB, MOST_HELD, Sieve, find_blobs
 from mastio.reading.document import Document
 from mastio_llm.texts import LAYOUTS
 from mastio_llm.texts.names import NAMES
@@ -94,10 +94,6 @@ def test_the_cost_is_linear(unit: str) -> None:
     text = unit * (400_000 // len(unit))
     verify_linear(lambda: list(find_blobs(text[: len(text) // 10])), lambda: list(find_blobs(text)))
     assert cost(lambda: list(find_blobs(text))) < 0.05
-
-
-def test_runs_begin_at_their_first_sign() -> None:
-    assert [text[start:end] for text in (f"x {PNG} y",) for start, end in find_runs(text)] == [PNG]
 
 
 def rewrite(path: str, events: list[Any]) -> list[Finding]:

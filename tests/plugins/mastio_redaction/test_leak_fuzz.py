@@ -1,4 +1,4 @@
-"""No value in a reply or a stream passes silently: it is taken out, ends the reply, or the entry says `uninspected`."""
+"""No value in a call, a reply or a stream passes silently: it is taken out, refused, or labelled `uninspected`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 
 from mastio.errors import Blocked
 from mastio.exchange import Action, Principal, Window
-from mastio.inspection import Finding, Passage
+from mastio.inspection import Block, Finding, Passage, Redact
 from mastio.store.base import RedactionRow, TypeRule
 from mastio.watching import Watching
 from mastio_llm.texts import LAYOUTS
@@ -24,7 +24,8 @@ from mastio_redaction.engine import Engine
 from mastio_redaction.inspector import Finder, Inspector
 from mastio_redaction.rulings import Rulings
 from mastio_redaction.strategies import Keys
-from support.redaction.replies import REPLIES, STREAM, STREAMS, positions
+from support.redaction.replies import GENERATE, REPLIES, STREAM, STREAMS, positions
+from support.redaction.requests import REQUESTS
 from support.redaction.values import VALUES
 from support.redaction.words import WORDS
 from support.tier import positions as turns
@@ -73,6 +74,16 @@ def frame(path: str, events: Sequence[bytes]) -> list[bytes]:
     if path == STREAM:
         return [(b"[" if n == 0 else b",") + event for n, event in enumerate(events)] + [b"]"]
     return [b"data: " + event + b"\n\n" for event in events]
+
+
+async def asked(path: str, body: bytes, action: Do) -> Seen:
+    """What goes up of a call."""
+    texts = LAYOUTS[path]["whole"].request(body, orjson.loads(body))
+    uninspected = count(texts.uninspected)
+    verdict = await inspector(action).inspect(ALICE, CHAT, list(texts.passages))
+    if isinstance(verdict, Block):
+        return None, {}
+    return texts.replace(verdict.texts) if isinstance(verdict, Redact) else body, uninspected
 
 
 async def streamed(path: str, event: bytes, action: Do) -> Seen:
@@ -136,9 +147,15 @@ def test_every_kind_is_tried() -> None:
     assert VALUES.keys() - {kind for kind, _, _ in KINDS} <= {"SSH_KEY", "AZURE_KEY", "DOCKER_TOKEN"}
 
 
-CASES = [(path, n, whole, reply) for path, replies in REPLIES.items() for n, reply in enumerate(replies)] + [
-    (path, n, streamed, event) for path, events in STREAMS.items() for n, event in enumerate(events)
-]
+PATHS = {
+    "chat": "/v1/chat/completions", "responses": "/v1/responses", "messages": "/v1/messages", "gemini": GENERATE,
+    "embeddings": "/v1/embeddings",
+}  # fmt: skip
+CASES = (
+    [(PATHS[name], 0, asked, call) for name, call in REQUESTS.items()]
+    + [(path, n, whole, reply) for path, replies in REPLIES.items() for n, reply in enumerate(replies)]
+    + [(path, n, streamed, event) for path, events in STREAMS.items() for n, event in enumerate(events)]
+)
 NAMES = [f"{look.__name__}-{path}-{n}" for path, n, look, _ in CASES]
 
 
