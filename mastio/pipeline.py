@@ -100,6 +100,9 @@ MOST_PATH = 512
 
 MOST_METHOD = 32
 
+WRITTEN_IN_EVENTS = frozenset({"path", "tool"})
+"""Members of a plugin's event that an agent may have written."""
+
 NAMED_BY_ADMINS = frozenset({"Connection", "Appliance"})
 """Types of targets whose names no caller makes up."""
 
@@ -571,9 +574,12 @@ class Pipeline:
 
     async def note(self, entry: Entry) -> int:
         """`services.note`: an event that a plugin tells of, perhaps in words of an agent. Raises `AuditError`."""
-        if self._maskers and entry.agent is not None:
+        said = entry.request or {}
+        names = WRITTEN_IN_EVENTS & said.keys() if self._maskers and entry.agent is not None else ()
+        if names and entry.agent is not None:
             principal, action = Principal(entry.agent, frozenset({"agent"})), Action(entry.kind, "Appliance", "self")
-            entry = replace(entry, request=mask_all(partial(self.mask, principal, action), entry.request))
+            masked = {name: mask_all(partial(self.mask, principal, action), said[name]) for name in names}
+            entry = replace(entry, request={**said, **masked})
         return await self._record(entry)
 
     def watch(self, recorded: Recorded) -> Watching | None:

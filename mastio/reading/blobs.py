@@ -99,8 +99,8 @@ def _decode(payload: str) -> bytes | None:
 
 
 def find_blobs(text: str) -> Iterator[tuple[int, int, str]]:
-    """Base64 within a text that is none itself: where it begins and ends, and its kind. Linear, and two milliseconds for
-    a million characters of prose. Base64 that says a text is left out: whoever inspects the text reads it."""
+    """Base64 within a text that is none itself: where it begins and ends, and its kind. Linear: two milliseconds for a
+    million characters of prose. Base64 that says a text is left out: whoever inspects the text reads it."""
     for start, end in _find_runs(text):
         for found in _LINES.finditer(text, start, end):
             run = "".join(found[0].split()).rstrip("=")

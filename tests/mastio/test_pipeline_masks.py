@@ -98,8 +98,9 @@ async def test_an_event_of_a_plugin_has_them_too() -> None:
     world = Masked()
     await world.run()
     pipeline = Pipeline([CHAT], [("test", world.hooks)], world.services, Telemetry(), 10)
-    await pipeline.note(Entry("id", "event", "llm.chat", agent="alice", request={"tool": f"pay_{VALUE}", "n": [VALUE]}))
+    said = {"tool": f"pay_{VALUE}", "path": f"/{VALUE}", "host": VALUE}
+    await pipeline.note(Entry("id", "event", "llm.chat", agent="alice", request=said))
     await pipeline.note(Entry("id", "event", "llm.chat", request={"object": VALUE}))
     assert [entry.request for entry in world.entries[-2:]] == [
-        {"tool": "pay_<CARD>", "n": ["<CARD>"]}, {"object": VALUE},
+        {"tool": "pay_<CARD>", "path": "/<CARD>", "host": VALUE}, {"object": VALUE},
     ]  # fmt: skip
