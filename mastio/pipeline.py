@@ -492,7 +492,8 @@ class Pipeline:
 
         is_agents = bool(self._maskers) and "agent" in head.route.requires
         path = self._cut(head.path, mask if is_agents and "{" in head.route.path else str)
-        said: dict[str, Any] = {"method": head.method[:MOST_METHOD], "path": path}
+        method = head.method[:MOST_METHOD]
+        said: dict[str, Any] = {"method": mask(method) if is_agents and not method.isalpha() else method, "path": path}
         client_id = head.all(b"x-request-id")
         if client_id:
             shown = client_id[0][:128].decode("latin-1")

@@ -19,6 +19,9 @@ _LINE = re.compile(rb"[^\r\n]+")
 _GAP = re.compile(r"[\s,\[\]]*")
 _DECODER = json.JSONDecoder()
 
+MOST_LINES = 20_000
+"""Of one event."""
+
 _PLAIN = {
     b"event": re.compile(rb"[a-z]{1,24}(?:[._/-][a-z]{1,24}){0,6}"),
     b"id": re.compile(rb"[0-9]{1,6}"),
@@ -72,11 +75,13 @@ def split_events(window: bytes) -> Iterator[Frame]:
 
 
 def _frame(event: bytes, tail: bytes) -> Frame:
+    lines = _LINE.findall(event)
+    if len(lines) > MOST_LINES:
+        raise DispatchError(f"The provider sent an event of more than {MOST_LINES} lines.")
     data: list[bytes] = []
-    others: list[bytes] = []
-    fields: tuple[tuple[str, str], ...] = ()
+    others: dict[bytes, bytes] = {}
     is_kept = True
-    for n, line in enumerate(_LINE.findall(event)):
+    for n, line in enumerate(lines):
         if n == 0:
             line = line.removeprefix(BOM_UTF8)  # a client takes it off the first line
         if line.startswith(b"data:"):
@@ -88,18 +93,20 @@ def _frame(event: bytes, tail: bytes) -> Frame:
             data.append(value)
             continue
         kept = line if name in _PLAIN and _PLAIN[name].fullmatch(value) else _keep(name, value)
-        is_kept = is_kept and kept == line
+        is_kept = is_kept and kept == line and name not in others
         if kept is not None:
-            others.append(kept)
-            if kept is not line and kept not in _EMPTY:
-                fields = (*fields, (name.decode(), _decode(value)))
+            others[name] = kept  # of several, the last one counts
+    fields = tuple(
+        (name.decode(), _decode(said))
+        for name, line in others.items()
+        if line not in _EMPTY and not _PLAIN[name].fullmatch(said := line.partition(b":")[2].removeprefix(b" "))
+    )
     newline = tail[: len(tail) // 2] or b"\n"
     if not any(data):
-        return Frame(event + tail if is_kept else newline.join(others) + tail, fields=fields)
-    head, joint = b"".join((*(line + newline for line in others), b"data: ")), newline + b"data: "
-    said = b"\n".join(data)
-    frame = Frame(event + tail, head, said, tail, joint, fields)
-    return frame if is_kept else frame._replace(raw=frame.with_data(said))
+        return Frame(event + tail if is_kept else newline.join(others.values()) + tail, fields=fields)
+    head = b"".join((*(line + newline for line in others.values()), b"data: "))
+    frame = Frame(event + tail, head, b"\n".join(data), tail, newline + b"data: ", fields)
+    return frame if is_kept else frame._replace(raw=frame.with_data(frame.data))
 
 
 def _keep(name: bytes, value: bytes) -> bytes | None:

@@ -27,6 +27,9 @@ the id that a provider gives a request."""
 _TRACE = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 """`traceparent` (W3C Trace Context §3.2): random digits."""
 
+MOST_ENCODED = 1024
+"""Characters of a value that has encoded words."""
+
 MOST_CHECKED = 512
 """Characters of a value that may be harmless."""
 
@@ -96,6 +99,8 @@ def _decode(text: str) -> str:
     text = unquote(text)
     if "=?" not in text:
         return text
+    if len(text) > MOST_ENCODED:
+        raise Blocked("A header has too much in an encoding to be inspected.")
     try:
         parts = decode_header(text)
         return "".join(said if isinstance(said, str) else said.decode(code or "ascii") for said, code in parts)

@@ -130,6 +130,8 @@ def read_request(head: RequestHead, sent: Collection[bytes], raw: bytes, documen
     if head.header(b"content-encoding") not in (None, b"identity"):
         raise Blocked("The body is encoded, so it cannot be inspected.")
     url = list(read_url(head.params.get("path", ""), head.query))
+    if not head.method.isalpha():
+        url.append(Passage(head.method, "other", "method"))
     headers = list(read_headers((name.decode("latin-1"), value) for name, value in head.headers if name in sent))
     return Headed(url, headers, _read_body(head, raw, document), "the URL")
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from mastio.errors import DispatchError
-from mastio.reading.frames import Frame, split_array, split_events
+from mastio.reading.frames import MOST_LINES, Frame, split_array, split_events
+from support.cpu_cost import cost
 
 
 def one(raw: bytes) -> Frame:
@@ -30,7 +31,8 @@ def test_what_an_api_sends_keeps_its_bytes(raw: bytes) -> None:
     ("raw", "goes_on"),
     [
         (b": 4111 1111 1111 1111\n\n", b":\n\n"),
-        (b": a\n: b\ndata: {}\n\n", b":\n:\ndata: {}\n\n"),
+        (b": a\n: b\ndata: {}\n\n", b":\ndata: {}\n\n"),
+        (b"event: a\nevent: b\ndata: {}\n\n", b"event: b\ndata: {}\n\n"),
         (b"secret: 4111\ndata: {}\r\r", b"data: {}\r\r"),
         (b"retry: 4111111111111111\r\ndata: a\r\ndata: b\r\n\r\n", b"data: a\r\ndata: b\r\n\r\n"),
         (b"Data: x\n4111111111111111\ndata: y\n\n", b"data: y\n\n"),
@@ -52,6 +54,18 @@ def test_a_name_and_an_id_that_say_something_are_texts(name: str, value: str) ->
         assert value not in changed.raw.decode() and f"{name}: <A B>\n" in changed.raw.decode()
         if frame.data:
             assert f"{name}: <A B>\ndata: x\n\n".encode() == changed.with_data(b"x")
+
+
+def test_of_several_fields_the_last_one_counts() -> None:
+    frame = one(b"id: 4111111111111111\nid: 7\nevent: Jane\nevent: John\ndata: {}\n\n")
+    assert frame.fields == (("event", "John"),) and frame.raw == b"id: 7\nevent: John\ndata: {}\n\n"
+
+
+@pytest.mark.parametrize("line", [b": x\n", b"id: Jane\n", b"event: John\n", b"other: x\n", b"data: x\n", b"x\n"])
+def test_an_event_has_so_many_lines_and_costs_no_more(line: bytes) -> None:
+    assert cost(lambda: one(line * (MOST_LINES - 1) + b"data: {}\n\n")) < 0.05
+    with pytest.raises(DispatchError, match="lines"):
+        one(line * (MOST_LINES + 1) + b"\n")
 
 
 def test_the_last_line_has_no_end() -> None:
