@@ -281,14 +281,14 @@ WIDE_QUADS = "[C-Za-f][AQgw][AB][A-Za-z0-9+/_-]A[A-H][AEIMQUYcgkosw048]A"
 
 HEX_PAIR = "(?:[2-7][0-9A-Fa-f]|0[9ADad])"
 
-EXPONENT = r"[0-9]{1,9}\.[0-9]{5,30}[eE]\+?[0-9]{1,2}"
+EXPONENT = r"(?:[0-9]{1,20}\.[0-9]{5,30}|[0-9]{8,20})[eE][+-]?[0-9]{1,2}"
 """A number with an exponent and so many digits that it could be somebody's."""
 
 _BASE64 = re.compile(rf"(?:{QUAD}(?:\r?\n)?){{3,}}")
 _BEFORE = re.compile("[A-Za-z0-9+/_-]{4}")
 _AFTER = re.compile("[A-Za-z0-9+/_-]{1,4}={0,2}")
 _WIDE = re.compile(rf"(?:{WIDE_QUADS}){{2,}}[A-Za-z0-9+/]{{0,7}}={{0,2}}")
-_EXPONENT = re.compile(rf"(?<![0-9.]){EXPONENT}(?![0-9.])")
+_EXPONENT = re.compile(rf"(?<![0-9A-Za-z.]){EXPONENT}(?![0-9A-Za-z])")
 _HEX = re.compile(rf"(?<![0-9A-Fa-f]){HEX_PAIR}{{8,}}|(?<=0[xX]){HEX_PAIR}{{8,}}")
 _TAGS = re.compile("[\U000e0020-\U000e007e]{4,}")
 _DIGITS = str.maketrans("-_", "+/", "\r\n=")

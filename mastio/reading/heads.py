@@ -13,7 +13,8 @@ from functools import lru_cache
 from urllib.parse import unquote
 
 from mastio.errors import Blocked
-from mastio.inspection import Finding, Passage, Texts
+from mastio.inspection import UNINSPECTED, Finding, Passage, Texts
+from mastio.reading.blobs import LONG_BLOB, find_blobs
 
 _WORD = r"(?:[A-Za-z]{1,24}|[A-Za-z]{0,8}[0-9]{1,8}|(?:[0-9]{1,4}[a-z]{1,2}){1,4})"
 _HARMLESS = re.compile(
@@ -50,7 +51,13 @@ class Headed:
 
     @property
     def uninspected(self) -> Sequence[Finding]:
-        return () if self._body is None else self._body.uninspected
+        own = [
+            Finding(UNINSPECTED, 100, 1, kind, end - start)
+            for one in self._head
+            if len(one.text) >= LONG_BLOB
+            for start, end, kind in find_blobs(one.text)
+        ]
+        return [*own, *(() if self._body is None else self._body.uninspected)]
 
     def place(self, number: int) -> str:
         if number < len(self._head) or self._body is None:

@@ -208,6 +208,8 @@ def wraps(value: str) -> Iterator[tuple[str, str]]:
     hidden = base64.b64encode(f'{{"n": {exponent}}}'.encode()).decode()
     yield hidden, hidden[8:24]
     yield json.dumps({"t": f'{{"n": {exponent}}}'}), exponent
+    yield f"that is {exponent} then", exponent
+    yield f"that is {value}0e-1, then", value
     yield json.dumps({"n": float(f"0.{value}")}), f"0.{value}"[:12]
     yield (
         "look: " + base64.b64encode(b"\x89PNG\r\n\x1a\n" + bytes(range(256)) + value.encode()).decode() + " !",
