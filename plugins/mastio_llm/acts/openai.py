@@ -47,7 +47,7 @@ SEARCHING = re.compile(r".*-search-(?:preview|api)(?:-.*)?|.*:online(?::.*)?", r
 PRESET = "@preset/"
 """In a model's name: settings that a router keeps, which may choose another model."""
 
-STORED = ("previous_response_id", "conversation", "prompt")
+STORED = ("previous_response_id", "conversation", "prompt", "preset")
 """Members of a call that name an object which the provider keeps, and are called as it is."""
 
 KNOWN = frozenset({

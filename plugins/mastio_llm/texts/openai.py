@@ -17,6 +17,9 @@ _NAME = ("function", "name")
 _SOUND = ("audio", "data")
 """Where sound is, in base64."""
 
+_SHORT = 256
+"""Fewer signs are hardly a piece of a sound."""
+
 
 def _chat_deltas(event: dict[str, Any]) -> Iterator[Delta]:
     """Every string in a choice's delta goes on, whatever it is called: other providers have names of their own."""
@@ -28,7 +31,7 @@ def _texts(key: Key, holder: dict[str, Any]) -> Iterator[Delta]:
     for name, value in list(holder.items()):
         if isinstance(value, str):
             path = (*key, name)
-            if name in _LABELS or path[-2:] == _NAME:
+            if name in _LABELS or path[-2:] == _NAME or (path[-2:] == _SOUND and len(value) < _SHORT):
                 yield Delta(path, holder, name, is_label=True)
             elif name != "type" and path[-2:] != _SOUND:
                 yield Delta(path, holder, name, is_json=name == "arguments")
@@ -86,11 +89,14 @@ def _begun(event: dict[str, Any]) -> tuple[dict[str, Any], str, str] | None:
 
 def _response_deltas(event: dict[str, Any]) -> Iterator[Delta]:
     kind = event.get("type")
-    if not isinstance(kind, str) or kind == "response.audio.delta":
-        return  # sound, in base64
+    if not isinstance(kind, str):
+        return
     if kind.endswith(".delta") and isinstance(event.get("delta"), str):
-        is_json = "arguments" in kind
-        yield Delta((*_response_key(event), kind.removesuffix(".delta")), event, "delta", is_json=is_json)
+        key, is_json = (*_response_key(event), kind.removesuffix(".delta")), "arguments" in kind
+        if kind != "response.audio.delta":
+            yield Delta(key, event, "delta", is_json=is_json)
+        elif len(event["delta"]) < _SHORT:  # else sound, in base64
+            yield Delta(key, event, "delta", is_label=True)
     elif kind.endswith(".added") and (begun := _begun(event)) is not None:
         holder, name, goes_on = begun
         yield Delta((*_response_key(event), goes_on), holder, name, is_json="arguments" in goes_on)

@@ -274,7 +274,11 @@ def test_a_model_that_searches_does_so_by_any_name_and_through_any_api() -> None
     assert found.asked.looks_up and not found.asked.has_one_answer and found.facts.asked == found.asked
 
 
-def test_a_suffix_of_routers_is_a_search_and_a_preset_is_kept_at_the_router() -> None:
+def test_a_preset_of_routers_is_kept_there() -> None:
+    assert find_acts("openai", {"model": "m", "messages": [], "preset": "mine"}) == acts(stored="preset")
+
+
+def test_a_suffix_of_routers_is_a_search() -> None:
     for model in ("gpt-4o:online", "a/b:online:nitro", "gpt-4o-search-preview"):
         assert find_acts("openai", {"model": model, "messages": []}) == acts("web_search"), model
     for model in ("gpt-4o:nitro", "llama3:8b", "online", "ft:gpt-4o:org::online2", "a-online"):

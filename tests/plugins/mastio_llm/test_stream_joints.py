@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 from collections.abc import Sequence
 from typing import Any
@@ -128,6 +129,18 @@ def test_a_name_that_comes_in_pieces_is_judged_as_a_whole(member: str) -> None:
         rewrite(CHAT, made(["40128888", "8888", "1881"]))
     for right in (["get_", "weather"], ["call_1", "call_1", "call_1"], ["", "a", ""]):
         assert rewrite(CHAT, made(right)) == b"".join(made(right))
+
+
+def test_a_text_in_the_place_of_sound_is_judged_as_a_whole() -> None:
+    pieces = ["is 4012888", "888881881 so"]
+    chat = [{"choices": [{"index": 0, "delta": {"audio": {"data": piece}}}]} for piece in pieces]
+    with pytest.raises(Blocked, match="comes in pieces"):
+        rewrite(CHAT, frames(chat))
+    with pytest.raises(Blocked, match="comes in pieces"):
+        rewrite(RESPONSES, frames([{"type": "response.audio.delta", "delta": piece} for piece in pieces]))
+    sound = base64.b64encode(bytes(range(256)) * 3).decode()
+    right = frames([{"choices": [{"index": 0, "delta": {"audio": {"data": one}}}]} for one in (sound, sound, "AAEC")])
+    assert rewrite(CHAT, right) == b"".join(right)
 
 
 def test_tokens_that_say_a_text_again_go_with_it() -> None:
