@@ -26,6 +26,10 @@ class Stages(Protocol):
 
     async def record(self, entry: Entry) -> int: ...
 
+    def describe_target(self, recorded: Recorded) -> str: ...
+
+    def mask_facts(self, recorded: Recorded, facts: dict[str, Any]) -> dict[str, Any]: ...
+
     def watch(self, recorded: Recorded) -> Watching | None: ...
 
     def annotate(self, recorded: Recorded, reply: Reply) -> RawHeaders: ...
@@ -75,6 +79,7 @@ class Answer:
         self._reply = reply
         if isinstance(reply.body, bytes):
             if self._watching is not None:
+                reply.headers = await self._watching.head(reply.headers)
                 reply.body = await self._inspect(reply.body, self._watching)
             digest = hmac.digest(self._digest_key, reply.body, hashlib.sha256).hex() if reply.body else None
             status = "ok" if reply.status < 400 else "failed"
@@ -89,6 +94,8 @@ class Answer:
         digest = hmac.new(self._digest_key, digestmod=hashlib.sha256)
         size, watching = 0, self._watching
         try:
+            if watching is not None:
+                reply.headers = await watching.head(reply.headers)
             async for window in windows:
                 data = window.data if watching is None else await watching.window(window)
                 digest.update(data)
@@ -147,7 +154,7 @@ class Answer:
 
     def _facts(self) -> dict[str, Any]:
         """What is known of a reply that did not come to its end: who was answering, for one."""
-        facts = {} if self._reply is None else dict(self._reply.facts)
+        facts = {} if self._reply is None else self._stages.mask_facts(self._recorded, dict(self._reply.facts))
         return {**facts, **({} if self._watching is None else describe(self._watching.findings()))}
 
     async def _record(self, outcome: dict[str, Any], response: dict[str, Any] | None) -> None:
@@ -161,7 +168,7 @@ class Answer:
         agent = recorded.principal.name if recorded.principal.is_agent else None
         await self._stages.record(
             Entry(
-                recorded.head.id, "outcome", recorded.action.kind, recorded.action.target, agent,
+                recorded.head.id, "outcome", recorded.action.kind, self._stages.describe_target(recorded), agent,
                 request=_describe_stream(recorded.message.stream), response=response, outcome=outcome,
                 usage=recorded.meter.usage,
             )

@@ -148,7 +148,7 @@ async def open_app(data: Path, slot: int, config: Path | None = None) -> AsyncIt
     async def note(entry: Entry) -> int:
         await opened_pipeline.wait()  # plugins are opened before the pipeline is
         assert pipeline is not None
-        return await pipeline.record(entry)
+        return await pipeline.note(entry)
 
     services = Services(
         data=data,

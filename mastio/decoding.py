@@ -17,6 +17,8 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from html.entities import html5
 
+from mastio.reading.numbers import write_plain
+
 MAX_DEPTH = 3
 """Encodings within encodings that `decoded` follows."""
 
@@ -279,10 +281,14 @@ WIDE_QUADS = "[C-Za-f][AQgw][AB][A-Za-z0-9+/_-]A[A-H][AEIMQUYcgkosw048]A"
 
 HEX_PAIR = "(?:[2-7][0-9A-Fa-f]|0[9ADad])"
 
+EXPONENT = r"(?:[0-9]{1,20}\.[0-9]{5,30}|[0-9]{8,20})[eE][+-]?[0-9]{1,2}"
+"""A number with an exponent and so many digits that it could be somebody's."""
+
 _BASE64 = re.compile(rf"(?:{QUAD}(?:\r?\n)?){{3,}}")
 _BEFORE = re.compile("[A-Za-z0-9+/_-]{4}")
 _AFTER = re.compile("[A-Za-z0-9+/_-]{1,4}={0,2}")
 _WIDE = re.compile(rf"(?:{WIDE_QUADS}){{2,}}[A-Za-z0-9+/]{{0,7}}={{0,2}}")
+_EXPONENT = re.compile(rf"(?<![0-9A-Za-z.]){EXPONENT}(?![0-9A-Za-z])")
 _HEX = re.compile(rf"(?<![0-9A-Fa-f]){HEX_PAIR}{{8,}}|(?<=0[xX]){HEX_PAIR}{{8,}}")
 _TAGS = re.compile("[\U000e0020-\U000e007e]{4,}")
 _DIGITS = str.maketrans("-_", "+/", "\r\n=")
@@ -307,7 +313,8 @@ def _stretches(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _runs(text: str) -> list[View]:
-    """Legible stretches of base64, hex and tag characters, wherever they begin. A hit in one means all of it."""
+    """Legible stretches of base64, hex and tag characters, and numbers with an exponent, wherever they begin. A hit in
+    one means all of it."""
     found = [
         _whole(_debase64(text[start:end]).decode("utf-8", "replace"), "base64", start, end)
         for start, end in _stretches(text)
@@ -317,6 +324,8 @@ def _runs(text: str) -> list[View]:
         found.append(_whole(raw[: len(raw) & ~1].decode("utf-16-le", "replace"), "base64", *match.span()))
     for match in _HEX.finditer(text):
         found.append(_whole(bytes.fromhex(match[0]).decode("ascii"), "hex", *match.span()))
+    for match in _EXPONENT.finditer(text):
+        found.append(_whole(write_plain(match[0]), "exponent", *match.span()))
     if not text.isascii():
         for match in _TAGS.finditer(text):
             found.append(_whole("".join(chr(ord(tag) - 0xE0000) for tag in match[0]), "tags", *match.span()))

@@ -311,6 +311,8 @@ class Message:
     """The caller's headers that go upstream as part of what is done, where the action has any."""
     narrow: Narrow | None = None
     """Finishes reading once the action is authorized, or None when nothing is left to read."""
+    written: frozenset[str] = frozenset()
+    """The names of those details that the caller wrote: values that are found in them do not go into the entry."""
 
     @property
     def bound(self) -> Bound | None:

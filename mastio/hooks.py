@@ -17,6 +17,7 @@ is the order in which hooks of one stage are called.
 | record | `record` | the index of the entry, once it is durable | `AuditError` |
 | dispatch | `dispatch[kind]` | `Reply` | `DispatchError` and the other errors of `errors.py` |
 | dispatch | `around[kind]` | a dispatch that may answer in place of the one it is given, or call it | the same |
+| record | `mask` | a text of the caller as an entry may have it | cannot |
 | respond | `annotate` | more reply headers | cannot |
 | refuse | `challenge` | more headers of a 401 | cannot |
 | administer | `verify[collection]` | `None` | `BadRequest` |
@@ -90,6 +91,10 @@ Record = Callable[[Entry], Awaitable[int]]
 """Returns the index when the entry is on stable storage, never earlier. The caller may go away: it is recorded
 all the same. Raises `AuditError` when it cannot be known to be durable."""
 
+Mask = Callable[[Principal, Action, str], str]
+"""Called with what the caller wrote and an entry is to have: a path, an id, a model's name. Returns it without the
+values that this plugin finds in texts. Must be cheap and cannot fail the exchange."""
+
 Dispatch = Callable[[Recorded], Awaitable[Reply]]
 """Carries the action out. Exactly one plugin claims a kind. Cancelled when the client hangs up."""
 
@@ -127,6 +132,7 @@ class Hooks:
     authorize_content: AuthorizeContent | None = None
     reserve: Reserve | None = None
     record: Record | None = None
+    mask: Mask | None = None
     dispatch: Mapping[str, Dispatch] = field(default_factory=dict)
     around: Mapping[str, Around] = field(default_factory=dict)
     annotate: Annotate | None = None

@@ -19,6 +19,7 @@ import logging
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from time import perf_counter
 from typing import Any, TypeVar
 
@@ -99,6 +100,12 @@ MOST_PATH = 512
 
 MOST_METHOD = 32
 
+WRITTEN_IN_EVENTS = frozenset({"path", "tool"})
+"""Members of a plugin's event that an agent may have written."""
+
+NAMED_BY_ADMINS = frozenset({"Connection", "Appliance"})
+"""Types of targets whose names no caller makes up."""
+
 ACTIVE = "See plugins.active in the settings."
 
 
@@ -127,6 +134,7 @@ class Pipeline:
         self._inspectors = tuple(h.inspect for h in hooks if h.inspect)
         self._content_authorizers = tuple(h.authorize_content for h in hooks if h.authorize_content)
         self._reservers = tuple(h.reserve for h in hooks if h.reserve)
+        self._maskers = tuple(h.mask for h in hooks if h.mask)
         self._annotators = tuple(h.annotate for h in hooks if h.annotate)
         self._challengers = tuple(h.challenge for h in hooks if h.challenge)
         recorders = [h.record for h in hooks if h.record]
@@ -464,21 +472,32 @@ class Pipeline:
                 head.id,
                 "intent",
                 read.action.kind,
-                read.action.target,
+                self.mask_target(principal, read.action),
                 _agent(principal),
                 principal.credential or None,
                 _describe_decision(approved.decision),
-                {**self._describe_request(head, read.message), **describe(inspected.findings)},
+                {**self._describe_request(head, principal, read.action, read.message), **describe(inspected.findings)},
             )
         )
         timings.audit = perf_counter() - started
         return receipt
 
-    def _describe_request(self, head: RequestHead, message: Message | None) -> dict[str, Any]:
-        said: dict[str, Any] = {"method": head.method[:MOST_METHOD], "path": self._cut(head.path)}
+    def _describe_request(
+        self, head: RequestHead, principal: Principal, action: Action | None, message: Message | None
+    ) -> dict[str, Any]:
+        """What an agent wrote stands in it without the values that are found in texts."""
+
+        def mask(text: str) -> str:
+            return self.mask(principal, action or Action(head.route.kind, "Appliance", "self"), text)
+
+        is_agents = bool(self._maskers) and "agent" in head.route.requires
+        path = self._cut(head.path, mask if is_agents and "{" in head.route.path else str)
+        method = head.method[:MOST_METHOD]
+        said: dict[str, Any] = {"method": mask(method) if is_agents and not method.isalpha() else method, "path": path}
         client_id = head.all(b"x-request-id")
         if client_id:
-            said["client_id"] = client_id[0][:128].decode("latin-1")
+            shown = client_id[0][:128].decode("latin-1")
+            said["client_id"] = mask(shown) if is_agents else shown
         if message is not None:
             if message.stream is None:
                 said["bytes"] = len(message.raw)
@@ -487,14 +506,26 @@ class Pipeline:
             if message.raw:
                 said["digest"] = self._services.digest(message.raw)
             said.update(message.details)
+            said.update({name: mask_all(mask, said[name]) for name in message.written & message.details.keys()})
         return said
 
-    def _cut(self, path: str) -> str:
+    def _cut(self, path: str, mask: Callable[[str], str]) -> str:
         """A path for an entry: a long one is its beginning and a digest."""
+        shown = mask(path[:MOST_PATH])
         if len(path) <= MOST_PATH:
-            return path
+            return shown
         digest = self._services.digest(path.encode("utf-8", "surrogateescape"))
-        return f"{path[: MOST_PATH // 2]}... ({len(path)} characters, digest {digest})"
+        return f"{shown[: MOST_PATH // 2]}... ({len(path)} characters, digest {digest})"
+
+    def mask(self, principal: Principal, action: Action, text: str) -> str:
+        """What the caller wrote, without the values that are found in texts."""
+        for mask in self._maskers:
+            text = mask(principal, action, text)
+        return text
+
+    def mask_target(self, principal: Principal, action: Action) -> str:
+        """The target, which is the caller's word where no admin named it."""
+        return action.target if action.target_type in NAMED_BY_ADMINS else self.mask(principal, action, action.target)
 
     # --- carrying it out ----------------------------------------------------------------------------------------------
 
@@ -531,6 +562,25 @@ class Pipeline:
 
     async def record(self, entry: Entry) -> int:
         """The index of the entry, which is durable. Raises `AuditError`."""
+        return await self._record(entry)
+
+    def describe_target(self, recorded: Recorded) -> str:
+        return self.mask_target(recorded.principal, recorded.action)
+
+    def mask_facts(self, recorded: Recorded, facts: dict[str, Any]) -> dict[str, Any]:
+        if not self._maskers or not recorded.principal.is_agent:
+            return facts
+        masked: dict[str, Any] = mask_all(partial(self.mask, recorded.principal, recorded.action), facts)
+        return masked
+
+    async def note(self, entry: Entry) -> int:
+        """`services.note`: an event that a plugin tells of, perhaps in words of an agent. Raises `AuditError`."""
+        said = entry.request or {}
+        names = WRITTEN_IN_EVENTS & said.keys() if self._maskers and entry.agent is not None else ()
+        if names and entry.agent is not None:
+            principal, action = Principal(entry.agent, frozenset({"agent"})), Action(entry.kind, "Appliance", "self")
+            masked = {name: mask_all(partial(self.mask, principal, action), said[name]) for name in names}
+            entry = replace(entry, request={**said, **masked})
         return await self._record(entry)
 
     def watch(self, recorded: Recorded) -> Watching | None:
@@ -597,9 +647,11 @@ class Pipeline:
         notes = getattr(error, "__notes__", [])
         decision = progress.decision or ({"effect": "deny", "rule": notes[0]} if notes else None)
         head, principal, action = progress.head, progress.principal, progress.action
-        request = {**self._describe_request(head, progress.message), **describe(progress.findings)}
+        request = self._describe_request(head, principal, action, progress.message)
+        request.update(describe(progress.findings))
         return Entry(
-            head.id, "event", action.kind if action else head.route.kind, action.target if action else None,
+            head.id, "event", action.kind if action else head.route.kind,
+            self.mask_target(principal, action) if action else None,
             _agent(principal), principal.credential or None, decision, request,
             {"status": error.status}, {"status": "refused", "code": error.code},
         )  # fmt: skip
@@ -660,6 +712,15 @@ def _with_texts(message: Message, texts: Texts, changed: Mapping[int, str]) -> M
         return replace(message, raw=raw, document=parse(raw))
     except JsonError as error:  # two names may have become one
         raise Blocked("What is to be redacted stands where the message needs it.") from error
+
+
+def mask_all(mask: Callable[[str], str], value: Any) -> Any:
+    """A value of an entry, each of its texts masked."""
+    if isinstance(value, str):
+        return mask(value)
+    if isinstance(value, list | tuple):
+        return [mask_all(mask, item) for item in value]
+    return {name: mask_all(mask, item) for name, item in value.items()} if isinstance(value, dict) else value
 
 
 def _describe_decision(decision: Decision, **more: Any) -> dict[str, Any]:

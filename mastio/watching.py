@@ -12,8 +12,11 @@ from mastio import aside
 from mastio.errors import Blocked, DispatchError
 from mastio.exchange import Window
 from mastio.inspection import Block, Finding, Layout, Redact, Rewriter, Texts, Watch, merge
-from mastio.reading.document import Document, drop_piecemeal
+from mastio.reading.document import Document
+from mastio.reading.heads import read_reply_header, write_reply_header
+from mastio.reading.piecemeal import drop_piecemeal
 from mastio.strictjson import JsonError, parse
+from mastio.wire import RawHeaders
 
 
 class Watching:
@@ -26,6 +29,27 @@ class Watching:
         self._watches = watches
         self._rewriter: Rewriter | None = None
         self._uninspected: Sequence[Finding] = ()
+
+    async def head(self, headers: RawHeaders) -> RawHeaders:
+        """What of a reply's headers may be released: a value that cannot be said otherwise is left out. Raises
+        `Blocked`."""
+        read = [(n, said) for n, pair in enumerate(headers) if (said := read_reply_header(*pair)) is not None]
+        if not read:
+            return headers
+        texts = [passage for _, passage in read]
+        for watch in self._watches:
+            verdict = await watch.look(texts)
+            if isinstance(verdict, Block):
+                raise Blocked(verdict.message, verdict.findings)
+            if isinstance(verdict, Redact):
+                texts = [one._replace(text=verdict.texts.get(n, one.text)) for n, one in enumerate(texts)]
+        changed = {
+            at: write_reply_header(headers[at][1], was.text, now.text)
+            for (at, was), now in zip(read, texts, strict=True)
+            if was.text != now.text
+        }
+        new = ((name, changed.get(at, value)) for at, (name, value) in enumerate(headers))
+        return [(name, value) for name, value in new if value is not None]
 
     async def whole(self, body: bytes) -> bytes:
         """What of a whole reply may be released. Raises `Blocked`, and `DispatchError` for what cannot be read."""

@@ -15,7 +15,7 @@ PLUGIN_MAY = {
     "mastio", "mastio.aside", "mastio.automata", "mastio.budgets", "mastio.cedar.paths", "mastio.cedar.schema",
     "mastio.cedar.source",
     "mastio.decoding", "mastio.destination", "mastio.inspection", "mastio.matching", "mastio.reading.document",
-    "mastio.reading.stream",
+    "mastio.reading.frames", "mastio.reading.heads", "mastio.reading.stream",
     "mastio.errors", "mastio.exchange", "mastio.hooks", "mastio.jose", "mastio.oauth_client", "mastio.presented",
     "mastio.upstream_tls",
     "mastio.provider_secrets",
@@ -28,7 +28,8 @@ PLUGIN_MAY = {
 
 PURE = [
     "mastio/first_providers.py", "mastio/inspection.py", "mastio/matching.py", "mastio/reading/document.py",
-    "mastio/reading/fragments.py",
+    "mastio/reading/blobs.py", "mastio/reading/fragments.py", "mastio/reading/frames.py",
+    "mastio/reading/heads.py", "mastio/reading/piecemeal.py",
     "mastio/reading/stream.py", "plugins/mastio_llm/texts/openai.py", "plugins/mastio_llm/texts/anthropic.py",
     "plugins/mastio_llm/texts/gemini.py",
     "mastio/approval.py", "mastio/budgets.py", "mastio/decoding.py", "mastio/destination.py", "mastio/exchange.py",

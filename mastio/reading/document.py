@@ -21,7 +21,7 @@ import orjson
 
 from mastio.errors import Blocked
 from mastio.inspection import UNINSPECTED, Carrier, Finding, Passage
-from mastio.reading.blobs import LEAST, Blob, read_blob
+from mastio.reading.blobs import LEAST, LONG_BLOB, Blob, find_blobs, read_blob
 from mastio.reading.naming import ROWS, VALUES, Heads, find_heads, find_name, is_pair, read_heads
 from mastio.reading.numbers import LONG_NUMBER, has_many_digits, is_long, write_plain
 from mastio.strictjson import Allowance, JsonError, TooManyValues, mask_escapes, parse
@@ -44,9 +44,6 @@ BLOBS = frozenset(
 
 SEALED = frozenset({"signature", "encrypted_content", "thoughtSignature", "thought_signature", "encrypted_index"})
 """Members that a provider made, and takes back only as they are."""
-
-LONG_BLOB = 256
-"""Shorter base64 that is no text is a key or an id, and looked at as such."""
 
 REMOTE = frozenset({"image_url", "file_url", "file_id", "fileUri", "file_uri", "video_url", "audio_url"})
 """Members that name what the provider fetches: nobody here sees it."""
@@ -122,6 +119,7 @@ _CHOSEN = re.compile(r"(?:[a-z]{1,24}|[A-Z]{2,24})(?:[._/-](?:[a-z]{1,24}|[A-Z]{
 _GIVEN_OUT = re.compile(
     r"(?:chatcmpl|cmpl|msg|resp|call|toolu|srvtoolu|fc|ctc|rs|ws|item|fp)[-_](?!.*[0-9]{7})[A-Za-z0-9]{4,64}"
 )
+_BEGINS, _ENDS = ("{", "["), ("}", "]")
 _LEAF = re.compile(rb'"[^"]*"|-?[0-9][0-9.eE+-]*')
 """A string or a number, in a text whose escapes are masked."""
 
@@ -192,11 +190,19 @@ class Document:
 
     @classmethod
     def of_text(
-        cls, text: str, names: frozenset[str], carrier: Carrier, depth: int = 0, wrap: str | None = None, own: str = ""
+        cls,
+        text: str,
+        names: frozenset[str],
+        carrier: Carrier,
+        depth: int = 0,
+        wrap: str | None = None,
+        own: str = "",
+        notes: Notes | None = None,
     ) -> Self:
         """A body that is text, and no JSON."""
-        document = cls(text.encode(), None, names, carrier, depth, wrap)
+        document = cls(text.encode(), None, names, carrier, depth, wrap, None, notes)
         document.leaves.append(Leaf(document._key, 1, "string", text, carrier, own))
+        document._note_within(text)
         return document
 
     @property
@@ -285,6 +291,8 @@ class Document:
                 called = ""
             else:
                 self._keep("name", name, carrier)
+                if len(name) >= LONG_BLOB:
+                    self._note_within(name)
             if not is_api and name in VALUES:
                 called = find_name(value) or called
             if heads and name in ROWS and type(item) is list:
@@ -371,15 +379,16 @@ class Document:
                 return
 
     def _take(self, name: str, text: str, carrier: Carrier, own: str, media_type: str, is_api: bool) -> None:
-        child = None
+        child, is_noted = None, False
         if self._depth < MAX_NESTED:
             child = self._open(text, carrier)
             is_expected = is_api and name in BLOBS
             if child is None and len(text) >= LEAST and (is_expected or " " not in text[:LEAST]):
                 blob = read_blob(text, media_type, is_expected=is_expected)
+                is_noted = blob is not None
                 if blob is None:
                     if is_expected and len(text) >= LONG_BLOB:
-                        self._note_spaced(text, media_type)
+                        is_noted = self._note_spaced(text, media_type)
                 elif is_expected and blob.text is None and _is_skipped(blob, media_type):
                     self._note(blob.kind, len(text))
                     return
@@ -388,21 +397,30 @@ class Document:
         if child is None:
             if is_api and name in REMOTE:
                 self._note("remote", 0)
+            if len(text) >= LONG_BLOB and not is_noted:
+                self._note_within(text)
             self._keep("string", text, carrier, own)
         elif child.leaves:
             self._children.append((self._count, child))
             self.leaves += child.leaves
 
-    def _note_spaced(self, text: str, media_type: str) -> None:
-        """Base64 with spaces or lines in it is a text, but a lenient reader takes it for more."""
+    def _note_spaced(self, text: str, media_type: str) -> bool:
+        """Base64 with spaces or lines in it is a text, but a lenient reader takes it for more. Whether it is some."""
         blob = read_blob("".join(text.split()), media_type, is_expected=True)
         if blob is not None:
             self._note(blob.kind, len(text))
+        return blob is not None
 
-    def _open(self, text: str, carrier: Carrier) -> Document | None:
-        """The document in a string. None for a plain text. Raises `Blocked` when the documents weigh more than the
-        allowance."""
-        if text[0] not in "{[" or text[-1] not in "}]":
+    def _note_within(self, text: str) -> None:
+        """Base64 in a text that says no text."""
+        for start, end, kind in find_blobs(text):
+            self._note(kind, end - start)
+
+    def _open(self, text: str, carrier: Carrier, wrap: str | None = None) -> Document | None:
+        """The document in a string. `wrap`: what stands before its base64. None for a plain text. Raises `Blocked` when
+        the documents weigh more than the allowance."""
+        bare = text.strip() if text[:1].isspace() or text[-1:].isspace() else text
+        if bare[:1] not in _BEGINS or bare[-1:] not in _ENDS:
             return None
         raw = text.encode()
         try:
@@ -411,12 +429,15 @@ class Document:
             raise Blocked("There are more values in it than are taken apart.") from error
         except JsonError:
             return None
-        return Document(raw, value, self._names, carrier, self._depth + 1, None, self._allowance, self._notes)
+        return Document(raw, value, self._names, carrier, self._depth + 1, wrap, self._allowance, self._notes)
 
     def _open_blob(self, blob: Blob, text: str, own: str, *, is_silent: bool) -> Document | None:
         """The text in base64. None for what is none: it is looked at as it stands."""
         if blob.text is not None:
-            return Document.of_text(blob.text, self._names, "tool", self._depth + 1, blob.head, own)
+            child = self._open(blob.text, "tool", blob.head)
+            if child is not None:
+                return child
+            return Document.of_text(blob.text, self._names, "tool", self._depth + 1, blob.head, own, self._notes)
         if len(text) >= LONG_BLOB and not is_silent:
             self._note(blob.kind, len(text))
         return None
@@ -431,6 +452,11 @@ class Document:
             return False
         self._note("sealed", len(value))
         return True
+
+
+def is_model(name: str) -> bool:
+    """Whether it looks like a model's name, which is not searched."""
+    return _MODEL.fullmatch(name) is not None
 
 
 def _kind_of_list(place: str) -> str:
@@ -451,25 +477,6 @@ def _find_carrier(value: Mapping[str, Any], carrier: Carrier, place: str) -> Car
 def _is_skipped(blob: Blob, media_type: str) -> bool:
     """Whether a blob where the API has one is what it says. One that says something else is looked at all the same."""
     return blob.kind != "binary" or (not media_type and not blob.head)
-
-
-PIECEMEAL = frozenset({"logprobs", "logprobsResult"})
-"""Members that say a text again, piece by piece: no reader finds in them what it would find in the text."""
-
-
-def drop_piecemeal(value: Any) -> bool:
-    """Take such members out of a document whose texts are others now. Whether there were any."""
-    dropped = False
-    level = [value]
-    while level:
-        item = level.pop()
-        if isinstance(item, dict):
-            for name in PIECEMEAL & item.keys():
-                dropped = item.pop(name) is not None or dropped
-            level += item.values()
-        elif isinstance(item, list):
-            level += item
-    return dropped
 
 
 def _is_time(name: str, value: float) -> bool:

@@ -25,6 +25,7 @@ MAX_NAME = 240
 _CONTENT = re.compile(r'[^"\\]*(?:\\.[^"\\]*)*', re.DOTALL)
 _COMPLETE = re.compile(r"(?:[^\\]|\\[^u]|\\u[0-9a-fA-F]{4})*", re.DOTALL)
 _HALF_PAIR = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\Z")
+_BEGINS = frozenset('{["')
 _SIGN = re.compile(r'[{}\[\],:"]')
 _PLAIN = re.compile(r"-?\d{1,6}|true|false|null|-?\d{1,6}\.\d{1,6}")
 
@@ -62,14 +63,17 @@ class PlainText:
 class JsonText:
     """A JSON text in pieces. Each of its strings is a text of its own, and so is each long number.
 
-    What is no JSON is looked at all the same, as far as it can be told apart. Raises `DispatchError` where it cannot.
+    What does not begin as an object, a list or a string is a plain text. What is no JSON further on is looked at all
+    the same, as far as it can be told apart. Raises `DispatchError` where it cannot.
     `open_filters` is given the name of the member whose value the text is, "" for none.
     """
 
-    __slots__ = ("_bare", "_holders", "_name", "_open", "_pending", "_said", "_string")
+    __slots__ = ("_bare", "_has_begun", "_holders", "_name", "_open", "_pending", "_plain", "_said", "_string")
 
     def __init__(self, open_filters: Callable[[str], Sequence[Filter]]) -> None:
         self._open = open_filters
+        self._has_begun = False
+        self._plain: PlainText | None = None
         self._name = ""
         self._said = ""  # the beginning of the last string, as it is written: a name, where a colon follows
         self._holders: list[str] = []
@@ -78,6 +82,15 @@ class JsonText:
         self._bare = ""  # outside of strings: what may be a long number
 
     def feed(self, text: str) -> str:
+        if not self._has_begun:
+            begin = text.lstrip()[:1]
+            if not begin:
+                return text
+            self._has_begun = True
+            if begin not in _BEGINS:
+                self._plain = PlainText(self._open(""))
+        if self._plain is not None:
+            return self._plain.feed(text)
         pieces: list[str] = []
         at = 0
         while at < len(text):
@@ -86,6 +99,8 @@ class JsonText:
 
     def close(self) -> str:
         """Of a text that broke off within a string: what is left of it, which is no whole JSON either."""
+        if self._plain is not None:
+            return self._plain.close()
         if self._string is None:
             return self._end_bare()
         rest = self._release(self._pending) + _escape(self._string.close())
@@ -103,6 +118,8 @@ class JsonText:
             if len(self._bare) > MAX_BARE:
                 raise DispatchError("The provider sent arguments that are not JSON.")
             return end
+        if sign.group() == ":" and not self._bare.isspace():
+            self._said = self._bare.strip() or self._said  # a name without quotes
         pieces += (self._end_bare(), sign.group())
         if sign.group() == '"':
             self._string, self._pending, self._said = PlainText(self._open(self._name)), "", ""

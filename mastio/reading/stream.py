@@ -7,9 +7,7 @@ an event more, which is a copy of its last one. All other texts of an event are 
 
 from __future__ import annotations
 
-import json
 import re
-from codecs import BOM_UTF8
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
@@ -18,8 +16,11 @@ import orjson
 
 from mastio.errors import Blocked, DispatchError
 from mastio.inspection import UNINSPECTED, Block, Carrier, Filter, Finding, Passage, Redact, Watch, merge, open_filter
-from mastio.reading.document import Document, Said, drop_piecemeal
+from mastio.reading.blobs import LONG_BLOB, Sieve
+from mastio.reading.document import Document, Said
 from mastio.reading.fragments import Channel, JsonText, PlainText
+from mastio.reading.frames import Frame, is_object_to_others, split_array, split_events
+from mastio.reading.piecemeal import drop_piecemeal
 from mastio.strictjson import JsonError, parse
 
 Key = tuple[Any, ...]
@@ -39,21 +40,23 @@ every event."""
 TAIL = 64
 """Characters by which a number may be cut between events."""
 
-_EXPONENT = re.compile(r"[\s,:\[]-?[0-9][0-9.]{0,40}[eE][+-]?[0-9]")
-_END = re.compile(rb"\r\n\r\n|\n\n|\r\r|\n\r\n")
-_LINE = re.compile(rb"[^\r\n]+")
-_GAP = re.compile(r"[\s,\[\]]*")
-_DECODER = json.JSONDecoder()
+MAX_LABEL = 256
+"""Characters of a label that are kept in mind."""
+
+_DISGUISED = re.compile(r"[\s,:\[]-?(?:[0-9][0-9.]{0,40}[eE][+-]?[0-9]|[0-9]{1,6}\.[0-9]{10})")
+"""A number with an exponent, or a fraction of many digits."""
 
 
 class Delta(NamedTuple):
-    """A piece of a channel: the string `holder[member]`. `is_json`: the channel's text is JSON."""
+    """A piece of a channel: the string `holder[member]`. `is_json`: the channel's text is JSON. `is_label`: it is an id
+    or a name, which goes out at once; where it goes on, what it is by then is looked at too."""
 
     channel: Key
     holder: dict[str, Any]
     member: str
     carrier: Carrier = "assistant"
     is_json: bool = False
+    is_label: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +64,8 @@ class Shape:
     """How texts come in the events of a dialect.
 
     `deltas` finds the pieces of channels in an event. `ends` names, by their beginnings, the channels that are over
-    with it. `strip` leaves of an event, which is a copy, only what carries its deltas. `names` are the dialect's own.
+    with it. `strip` leaves of an event, which is a copy, only what carries its deltas, and makes a piece of what began
+    them. `names` are the dialect's own.
     `numbered`: the member that counts the events, where there is one.
     """
 
@@ -70,20 +74,6 @@ class Shape:
     strip: Callable[[dict[str, Any]], None]
     names: frozenset[str]
     numbered: str | None = None
-
-
-class Frame(NamedTuple):
-    """One event, as it came in `raw`. `head` and `tail` are what its data stands between, `joint` what stands between
-    the lines of it; `data` is empty where it has none."""
-
-    raw: bytes
-    head: bytes = b""
-    data: bytes = b""
-    tail: bytes = b""
-    joint: bytes = b"\n"
-
-    def with_data(self, data: bytes) -> bytes:
-        return self.head + data.replace(b"\n", self.joint) + self.tail
 
 
 class StreamRewriter:
@@ -97,6 +87,8 @@ class StreamRewriter:
         self._clean: set[tuple[str, str]] = set()
         self._uninspected: tuple[Finding, ...] = ()
         self._tails: dict[Key, str | None] = {}
+        self._labels: dict[Key, str] = {}
+        self._sieves: dict[Key, Sieve] = {}
         self._added = 0
         self._before = 0  # the number of the last event that came
 
@@ -116,12 +108,16 @@ class StreamRewriter:
         yield b"".join(pieces)
 
     def findings(self) -> tuple[Finding, ...]:
+        for name in list(self._sieves):
+            self._sift(name, "", is_last=True)
         return self._uninspected
 
     async def end(self) -> bytes:
         return self._end(ALL)
 
     async def _rewrite(self, frame: Frame, is_final: bool) -> bytes:
+        if frame.fields:
+            frame = await self._look_at_fields(frame)
         if not frame.data:
             return self._close_array(frame) if self._is_array else frame.raw
         if frame.data.strip() == b"[DONE]":
@@ -131,15 +127,21 @@ class StreamRewriter:
         except JsonError as error:
             if is_object_to_others(frame.data):
                 raise DispatchError("The provider sent an event that cannot be inspected.") from error
-            event = None
-        if not isinstance(event, dict):
             return (self._end(ALL) if is_final else b"") + await self._rewrite_text(frame)
+        if not isinstance(event, dict):
+            data = await self._look(event, frame.data, False)
+            return (self._end(ALL) if is_final else b"") + (frame.raw if data is frame.data else frame.with_data(data))
         ended = [*self._shape.ends(event), *([ALL] if is_final else ())]
-        changed = self._feed(event, ended, frame)
+        changed, labels, open_ones = self._feed(event, ended, frame)
+        if labels:
+            await self._look_at_labels(labels)
         if changed:
             drop_piecemeal(event)
         before = b"".join(self._end(key) for key in ended)
         data = await self._look(event, frame.data, changed)
+        if data is not frame.data:  # what is copied later has been looked at
+            seen = frame._replace(data=data)
+            self._channels.update({key: (self._channels[key][0], seen) for key in open_ones})
         if (numbered := self._shape.numbered) is not None and numbered in event:
             data = self._number(data, numbered, event[numbered])
         if self._is_array:
@@ -152,32 +154,90 @@ class StreamRewriter:
             text = frame.data.decode()
         except UnicodeDecodeError as error:
             raise DispatchError("The provider sent an event that cannot be inspected.") from error
+        self._note(Document.of_text(text, self._shape.names, "assistant").uninspected)
+        data = (await self._look_at(text, "")).encode()
+        return frame.raw if data == frame.data else frame.with_data(data)
+
+    def _note(self, found: Sequence[Finding]) -> None:
+        if found:
+            self._uninspected = merge((*self._uninspected, *found))
+
+    async def _look_at_fields(self, frame: Frame) -> Frame:
+        """An event's name and id, which a client is told as well."""
+        changed: dict[str, str] = {}
+        for name, text in frame.fields:
+            said = text if (name, text) in self._clean else await self._look_at(text, name)
+            if said != text:
+                changed[name] = said
+            elif len(self._clean) < MAX_CLEAN and len(text) < MAX_CLEAN:
+                self._clean.add((name, text))
+        return frame.with_fields(changed) if changed else frame
+
+    async def _look_at_labels(self, labels: Sequence[str]) -> None:
+        """A client puts together what comes in pieces. What has gone out cannot be taken back."""
+        for text in labels:
+            if await self._look_at(text, "") != text:
+                raise Blocked("The reply has a value in a name that comes in pieces.")
+
+    async def _look_at(self, text: str, name: str) -> str:
+        """What one text is now."""
         for watch in self._watches:
-            verdict = await watch.look([Passage(text, "assistant")])
+            verdict = await watch.look([Passage(text, "assistant", name)])
             if isinstance(verdict, Block):
                 raise Blocked(verdict.message, verdict.findings)
             if isinstance(verdict, Redact):
                 text = verdict.texts.get(0, text)
-        data = text.encode()
-        return frame.raw if data == frame.data else frame.with_data(data)
+        return text
 
-    def _feed(self, event: dict[str, Any], ended: Sequence[Key], frame: Frame) -> bool:
-        """Show the channels their pieces. Whether anything of the event is another now."""
-        changed = False
-        deltas = list(self._shape.deltas(event))
+    def _join_label(self, delta: Delta) -> str:
+        """What the label is with this piece; "" for its first one, and for one that is only said again."""
+        before, text = self._labels.get(delta.channel, ""), delta.holder[delta.member]
+        if text in ("", before):
+            return ""
+        if not before and len(self._labels) >= MAX_CHANNELS:
+            raise DispatchError("The provider's stream has more texts at once than anybody reads.")
+        self._labels[delta.channel] = joined = (before + text)[-MAX_LABEL:]
+        return joined if before else ""
+
+    def _sift(self, name: Key, text: str, *, is_last: bool) -> None:
+        """Base64 that is no text, in a text that comes in pieces."""
+        sieve = self._sieves.get(name)
+        if sieve is None:
+            if is_last and len(text) < LONG_BLOB:
+                return
+            sieve = self._sieves[name] = Sieve()
+        found = sieve.feed(text, is_last)
+        if is_last:
+            del self._sieves[name]
+        self._note([Finding(UNINSPECTED, 100, 1, kind, size) for kind, size in found])
+
+    def _feed(
+        self, event: dict[str, Any], ended: Sequence[Key], frame: Frame
+    ) -> tuple[bool, list[str], dict[Key, int]]:
+        """Show the channels their pieces. Whether anything of the event is another now, the labels that go on, and the
+        channels that are still open."""
+        changed, labels = False, list[str]()
+        deltas: list[Delta] = []
+        for delta in self._shape.deltas(event):
+            if not delta.is_label:
+                deltas.append(delta)
+            elif label := self._join_label(delta):
+                labels.append(label)
         last = {delta.channel: n for n, delta in enumerate(deltas)}
         for n, delta in enumerate(deltas):
             text = delta.holder[delta.member]
             channel = self._find(delta, frame)
-            self._look_for_exponents(delta.channel, text)
+            self._look_for_numbers(delta.channel, text)
             new = channel.feed(text)
-            if last[delta.channel] == n and any(delta.channel[: len(key)] == key for key in ended):
+            is_last = last[delta.channel] == n and any(delta.channel[: len(key)] == key for key in ended)
+            self._sift(delta.channel, text, is_last=is_last)
+            if is_last:
                 new += channel.close()
-                del self._channels[delta.channel]
+                del self._channels[delta.channel], last[delta.channel]
                 self._tails.pop(delta.channel, None)
             delta.holder[delta.member] = Said(new)
             changed = changed or new != text
-        return changed
+        return changed, labels, last
 
     def _find(self, delta: Delta, frame: Frame) -> Channel:
         open_one = self._channels.get(delta.channel)
@@ -194,9 +254,9 @@ class StreamRewriter:
         self._channels[delta.channel] = (channel, frame)
         return channel
 
-    def _look_for_exponents(self, name: Key, text: str) -> None:
+    def _look_for_numbers(self, name: Key, text: str) -> None:
         """JSON in a text is not taken apart while it comes: a number with an exponent in it has other digits than it
-        shows, and is said to be uninspected."""
+        shows, and is said to be uninspected, as is a fraction of many digits."""
         before = self._tails.get(name, "")
         if before is None:
             return
@@ -206,17 +266,16 @@ class StreamRewriter:
         if begun and begun[0] not in "{[":
             self._tails[name] = None
             return
-        if _EXPONENT.search(text) is not None:
-            self._uninspected = merge((*self._uninspected, Finding(UNINSPECTED, 100, 1, "numbers", len(text))))
+        if _DISGUISED.search(text) is not None:
+            self._note([Finding(UNINSPECTED, 100, 1, "numbers", len(text))])
             self._tails[name] = None
             return
         self._tails[name] = text[-TAIL:]
 
-    async def _look(self, event: dict[str, Any], data: bytes, changed: bool) -> bytes:
+    async def _look(self, event: Any, data: bytes, changed: bool) -> bytes:
         """The event's data, its other texts looked at."""
         document = Document(orjson.dumps(event) if changed else data, event, self._shape.names, "assistant")
-        if document.uninspected:
-            self._uninspected = merge((*self._uninspected, *document.uninspected))
+        self._note(document.uninspected)
         is_clean = True
         for watch in self._watches:
             new = [n for n, leaf in enumerate(document.leaves) if (leaf.name, leaf.text) not in self._clean]
@@ -230,8 +289,11 @@ class StreamRewriter:
                 changed, is_clean = True, False
                 data = document.replace({new[n]: text for n, text in verdict.texts.items()})
                 event = parse(data)
-                for delta in list(self._shape.deltas(event)):
-                    delta.holder[delta.member] = Said(delta.holder[delta.member])
+                if drop_piecemeal(event):
+                    data = orjson.dumps(event)
+                for delta in list(self._shape.deltas(event)) if isinstance(event, dict) else ():
+                    if not delta.is_label:
+                        delta.holder[delta.member] = Said(delta.holder[delta.member])
                 document = Document(data, event, self._shape.names, "assistant")
         else:
             if is_clean and len(self._clean) < MAX_CLEAN:
@@ -244,6 +306,7 @@ class StreamRewriter:
         for name in [name for name in self._channels if name[: len(key)] == key]:
             channel, frame = self._channels.pop(name)
             self._tails.pop(name, None)
+            self._sift(name, "", is_last=True)
             if held := channel.close():
                 made.append(self._carry(name, held, frame))
         return b"".join(made)
@@ -251,9 +314,13 @@ class StreamRewriter:
     def _carry(self, name: Key, held: str, frame: Frame) -> bytes:
         """An event more, made of the channel's last one."""
         event = parse(frame.data)
+        kind = event.get("type")
         for delta in list(self._shape.deltas(event)):
-            delta.holder[delta.member] = held if delta.channel == name else ""
+            if not delta.is_label:
+                delta.holder[delta.member] = held if delta.channel == name else ""
         self._shape.strip(event)
+        if event.get("type") != kind:
+            frame = frame.with_event(str(kind), str(event["type"]))
         if (numbered := self._shape.numbered) is not None and numbered in event:
             self._added += 1
             event[numbered] = self._before + self._added
@@ -275,57 +342,3 @@ class StreamRewriter:
             return frame.raw
         held = self._end(ALL)
         return b",\r\n" + held.removesuffix(b",\r\n") + frame.raw if held else frame.raw
-
-
-def is_object_to_others(data: bytes) -> bool:
-    """Whether a client that is less strict would read an event of the API: with a name twice, or with NaN."""
-    if data.removeprefix(BOM_UTF8).lstrip()[:1] != b"{" and b"\0" not in data[:4]:
-        return False  # an object in any encoding has one or the other (RFC 4627 §3); no need to read the rest
-    try:
-        return isinstance(json.loads(data), dict)
-    except (ValueError, RecursionError):
-        return False
-
-
-def split_events(window: bytes) -> Iterator[Frame]:
-    """The events of a window, which ends with one. Lines of data become one (WHATWG HTML §9.2.6)."""
-    start = 0
-    for match in _END.finditer(window):
-        yield _frame(window[start : match.start()], match.group())
-        start = match.end()
-    if start < len(window):
-        yield _frame(window[start:], b"")
-
-
-def _frame(event: bytes, tail: bytes) -> Frame:
-    lines = _LINE.findall(event)
-    if lines:
-        lines[0] = lines[0].removeprefix(BOM_UTF8)  # a client takes it off the first line (WHATWG HTML §9.2.6)
-    data = [line[5:].removeprefix(b" ") for line in lines if line.startswith(b"data:")]
-    if not any(data):
-        return Frame(event + tail)
-    newline = tail[: len(tail) // 2] or b"\n"
-    others = [line + newline for line in lines if not line.startswith(b"data:")]
-    return Frame(event + tail, b"".join((*others, b"data: ")), b"\n".join(data), tail, newline + b"data: ")
-
-
-def split_array(window: bytes) -> Iterator[Frame]:
-    """The elements of a piece of an array that holds only whole ones, with what stands before each of them. Raises
-    `DispatchError` for what is none."""
-    try:
-        text = window.decode()
-    except UnicodeDecodeError as error:
-        raise DispatchError("The provider sent an element that cannot be inspected.") from error
-    at = 0
-    while at < len(text):
-        gap = _GAP.match(text, at)
-        start = gap.end() if gap is not None else at
-        if start >= len(text):
-            yield Frame(text[at:].encode())
-            return
-        try:
-            _, end = _DECODER.raw_decode(text, start)
-        except (ValueError, RecursionError) as error:
-            raise DispatchError("The provider sent an element that is not valid JSON.") from error
-        yield Frame(text[at:end].encode(), text[at:start].encode(), text[start:end].encode())
-        at = end

@@ -32,6 +32,8 @@ Sending = AbstractAsyncContextManager[UpstreamReply]
 KIND = "egress.http"
 REDIRECT = "egress.redirect"
 """An event in the log: a redirect of this exchange is about to be followed."""
+WRITTEN = frozenset({"headers_left_out"})
+"""Details of an entry that the caller wrote."""
 
 MOST_WHOLE = 10 * 1024 * 1024
 """Bytes of a body that has to be read whole, because it is inspected or signed."""
@@ -83,10 +85,10 @@ class Calls:
         unsent = left_out(head.headers, plan.headers)
         if unsent:
             details["headers_left_out"] = unsent
-        layout = open_layout(row, head) if row.inspect_request or row.inspect_response else None
+        layout = open_layout(row, head, plan.headers) if row.inspect_request or row.inspect_response else None
         document = await aside.run(aside.is_short(body), _read_json, head, body) if row.inspect_request else None
         action = Action(KIND, "Connection", row.name, attributes)
-        return action, Message(body, document, details, plan, layout=layout, headers=plan.headers)
+        return action, Message(body, document, details, plan, layout=layout, headers=plan.headers, written=WRITTEN)
 
     def _find(self, head: RequestHead) -> Open:
         opened = self._registry.find(head.params["connection"])

@@ -1,6 +1,6 @@
 """Where texts are in requests to a connection and in its replies: in JSON its strings, names and long numbers, in a
 form its names and values, else all of it. The path and the query of the request are texts as well, and so are the
-headers that an admin named for the connection.
+headers that go upstream, but for cookies, which are the upstream's own.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from codecs import BOM_UTF8
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
-from urllib.parse import quote_plus, unquote, unquote_plus
+from urllib.parse import quote_plus, unquote_plus
 
 import orjson
 
@@ -18,7 +18,10 @@ from mastio.errors import BadRequest, Blocked
 from mastio.exchange import RequestHead
 from mastio.inspection import Carrier, Finding, Layout, Passage, Texts
 from mastio.reading.document import MAX_TEXTS, Document
-from mastio.reading.stream import Delta, Key, Shape, StreamRewriter, is_object_to_others
+from mastio.reading.frames import is_object_to_others
+from mastio.reading.heads import Headed, read_headers
+from mastio.reading.stream import Delta, Key, Shape, StreamRewriter
+from mastio.request_headers import COOKIES
 from mastio.store.base import ConnectionRow
 from mastio.strictjson import Allowance, JsonError, TooManyValues, parse
 
@@ -115,47 +118,22 @@ class Lines:
         return b"\n".join(lines)
 
 
-class Both:
-    """`Texts` of a body and of the URL and headers before it, which nobody can change."""
-
-    def __init__(self, url: Sequence[Passage], body: Texts | None, headers: Sequence[Passage] = ()) -> None:
-        self._head = [*url, *headers]
-        self._headers_from = len(url)
-        self._body = body
-
-    @property
-    def passages(self) -> Sequence[Passage]:
-        return [*self._head, *(() if self._body is None else self._body.passages)]
-
-    @property
-    def uninspected(self) -> Sequence[Finding]:
-        return () if self._body is None else self._body.uninspected
-
-    def place(self, number: int) -> str:
-        if number < len(self._head) or self._body is None:
-            return "the URL" if number < self._headers_from else f"the header {self._head[number].name}"
-        return self._body.place(number - len(self._head))
-
-    def replace(self, texts: Mapping[int, str]) -> bytes:
-        """Raises `Blocked`."""
-        if self._body is None or any(number < len(self._head) for number in texts):
-            raise Blocked("What is to be redacted stands in the URL or in a header.")
-        return self._body.replace({number - len(self._head): text for number, text in texts.items()})
-
-
-def open_layout(row: ConnectionRow, head: RequestHead) -> Layout:
-    """For one request to a connection that is inspected in one direction or both."""
-    request = partial(read_request, head, row.request_headers) if row.inspect_request else read_nothing
+def open_layout(row: ConnectionRow, head: RequestHead, sent: Iterable[tuple[str, str]] = ()) -> Layout:
+    """For one request to a connection that is inspected in one direction or both. `sent`: the headers that go up."""
+    names = frozenset(name.encode("latin-1") for name in (*row.request_headers, *(name for name, _ in sent)))
+    request = partial(read_request, head, names - COOKIES) if row.inspect_request else read_nothing
     return Layout(request, read_reply, open_stream, row.inspect_response)
 
 
-def read_request(head: RequestHead, named: Collection[str], raw: bytes, document: Any) -> Texts:
-    """Raises `Blocked` for what nobody can look into."""
+def read_request(head: RequestHead, sent: Collection[bytes], raw: bytes, document: Any) -> Texts:
+    """`sent`: names of the headers that are looked at. Raises `Blocked` for what nobody can look into."""
     if head.header(b"content-encoding") not in (None, b"identity"):
         raise Blocked("The body is encoded, so it cannot be inspected.")
     url = list(read_url(head.params.get("path", ""), head.query))
-    headers = list(read_headers(head.headers, named)) if named else []
-    return Both(url, _read_body(head, raw, document), headers)
+    if not head.method.isalpha():
+        url.append(Passage(head.method, "other", "method"))
+    headers = list(read_headers((name.decode("latin-1"), value) for name, value in head.headers if name in sent))
+    return Headed(url, headers, _read_body(head, raw, document), "the URL")
 
 
 def _read_body(head: RequestHead, raw: bytes, document: Any) -> Texts | None:
@@ -215,17 +193,6 @@ def read_url(path: str, query: bytes) -> Iterator[Passage]:
     yield from Form(query, "other").passages
 
 
-def read_headers(headers: Iterable[tuple[bytes, bytes]], named: Collection[str]) -> Iterator[Passage]:
-    """The values of the headers with these names, percent-decoded. Raises `Blocked` for what is no UTF-8."""
-    for name, value in headers:
-        if value and name.decode("latin-1") in named:
-            try:
-                text = value.decode()
-            except UnicodeDecodeError as error:
-                raise Blocked("The content is no text, so it cannot be inspected.") from error
-            yield Passage(unquote(text), "other", name.decode("latin-1"))
-
-
 def read_reply(raw: bytes, document: Any, carrier: Carrier = "tool") -> Texts:
     """Raises `Blocked`."""
     if document is not None:
@@ -237,7 +204,7 @@ def read_reply(raw: bytes, document: Any, carrier: Carrier = "tool") -> Texts:
 
 
 def read_nothing(raw: bytes, document: Any) -> Texts:
-    return Both((), None)
+    return Headed((), (), None, "the URL")
 
 
 def open_stream(watches: Sequence[Any]) -> StreamRewriter:

@@ -30,7 +30,7 @@ from mastio_llm.facts import CallFacts, Facts
 from mastio_llm.passing import parse_retry_after, passed_on, read_query, verify_json_type
 from mastio_llm.prices import Price, Prices
 from mastio_llm.registry import Open, Registry
-from mastio_llm.texts import LAYOUTS
+from mastio_llm.texts import open_layout
 from mastio_llm.translate import TRANSLATIONS
 from mastio_llm.translate.checks import OfThisCall
 from mastio_llm.ways import Balance, Choice, arrange, resolve
@@ -39,6 +39,9 @@ LONGEST_WAIT = 2.0
 """Seconds between two tries, at most: a provider that wants more is not tried again."""
 
 FIRST_WAIT = 0.1
+
+WRITTEN = frozenset({"model", "targets", "provider_side"})
+"""Details of an entry that the caller wrote."""
 
 MAX_PARTS = 50_000
 """Messages, parts, tools and other items of lists in one call, all together."""
@@ -95,9 +98,14 @@ class Calls:
         found = resolve(asked.model, registry.providers, operation.dialect, resilience.fallbacks)
         if not found:
             raise BadRequest("No configured provider serves this model.", code="model_not_found")
-        if any(openai.SEARCHING.fullmatch(choice.model) for choice in found):
-            opened = add_search(opened)
-            asked = opened.asked
+        for choice in found:
+            verify_one(choice)
+        names = [choice.model for choice in found]
+        if any(map(openai.SEARCHING.fullmatch, names)):
+            opened = add_acts(opened, "hosted", "web_search")
+        if any(openai.PRESET in name for name in names):
+            opened = add_acts(opened, "stored", "preset")
+        asked = opened.asked
         found = arrange(found, operation.dialect, resilience.balance, registry.latency, self._draw)
         ways, refusal = [], None
         for choice in found:
@@ -222,10 +230,16 @@ def open_body(operation: Operation, head: RequestHead, body: bytes, max_parts: i
     return Opened(document, asked, facts)
 
 
-def add_search(opened: Opened) -> Opened:
-    """For a model that searches whatever is asked, by whichever name and API it was called."""
+def verify_one(choice: Choice) -> None:
+    """Routers read a list in a name with commas, and take whichever of the models they like. Raises `BadRequest`."""
+    if "," in choice.model and choice.alias is None and not choice.spare:
+        raise BadRequest("The model's name has a comma: one model is called at a time.", code="model_not_found")
+
+
+def add_acts(opened: Opened, fact: str, value: str) -> Opened:
+    """For a model whose name says what is done besides, by whichever name and API it was called."""
     facts = opened.facts
-    facts.acts = facts.acts._replace(hosted=facts.acts.hosted | {"web_search"})
+    facts.acts = facts.acts._replace(**{fact: getattr(facts.acts, fact) | {value}})
     facts.asked = asked = opened.asked._replace(looks_up=True, has_one_answer=False)
     return replace(opened, asked=asked)
 
@@ -296,7 +310,8 @@ def describe_call(head: RequestHead, body: bytes, opened: Opened, ways: Sequence
         {way.choice.target: way for way in ways},
         None if first.operation.free else partial(bound_ways, ways=ways),
         Question(tuple(context), first.asked.has_one_answer),
-        LAYOUTS[head.route.path][first.asked.form],
+        open_layout(head, first.asked, [(way.choice, way.headers) for way in ways], first.query),
+        written=WRITTEN,
     )
 
 

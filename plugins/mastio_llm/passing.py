@@ -57,17 +57,21 @@ def request_headers(head: RequestHead, choice: Choice, named: Collection[bytes] 
     """An allow list, so that no credential, cookie or identity header of the caller can go upstream. The provider's own
     is still to be added. `named`: those that the settings add."""
     speaker = SPEAKERS[choice.provider.kind]
-    prefix = speaker.prefix
     headers = [
         (name.decode("latin-1"), value.decode("latin-1"))
         for name, value in head.headers
-        if name in UP or _is_of(prefix, name) or name in named
+        if goes_up(name, choice, named)
     ]
     for name, value in speaker.defaults:
         if not any(sent == name for sent, _ in headers):
             headers.append((name, value))
     headers += [("content-type", "application/json"), ("accept-encoding", "identity"), ("x-request-id", head.id)]
     return headers
+
+
+def goes_up(name: bytes, choice: Choice, named: Collection[bytes] = ()) -> bool:
+    """Whether a header of the caller's goes to the provider."""
+    return name in UP or _is_of(SPEAKERS[choice.provider.kind].prefix, name) or name in named
 
 
 def _is_of(prefix: bytes, name: bytes) -> bool:

@@ -129,7 +129,11 @@ async def setup(settings: Settings, services: Services) -> AsyncIterator[Hooks]:
     services.directory.on_change(policies.reload)
     doors = Doors(inspector, services.directory, keys)
     yield Hooks(
-        inspect=inspector.inspect, read=doors.read, dispatch=doors.dispatch, verify={"redaction": policies.verify}
+        inspect=inspector.inspect,
+        mask=inspector.mask,
+        read=doors.read,
+        dispatch=doors.dispatch,
+        verify={"redaction": policies.verify},
     )
 
 

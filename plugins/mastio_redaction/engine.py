@@ -35,6 +35,7 @@ _ENCODED = (
     rf"(?:{decoding.QUAD}){{3}}",
     rf"(?:{decoding.WIDE_QUADS}){{2}}",
     rf"\b(?:0[xX])?(?:{decoding.HEX_PAIR}){{8}}",
+    decoding.EXPONENT,
 )
 """Where one of these is, the text has other readings."""
 
@@ -51,7 +52,7 @@ class Span(NamedTuple):
     type: str
     score: float
     how: tuple[str, ...] = ()
-    """The ways it was hidden, outermost first: `fold`, `escape`, `base64`, `hex`, `tags`."""
+    """The ways it was hidden, outermost first: `fold`, `escape`, `base64`, `hex`, `exponent`, `tags`."""
 
 
 def _note(rule: int, _start: int, end: int, _flags: int, events: Any) -> None:

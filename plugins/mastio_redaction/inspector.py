@@ -18,7 +18,7 @@ from mastio_redaction.columns import MAX_HEAD, find_table_head
 from mastio_redaction.engine import Engine, Span
 from mastio_redaction.recogniser import Recogniser, unite
 from mastio_redaction.rulings import Rulings, Side
-from mastio_redaction.strategies import Keys
+from mastio_redaction.strategies import Keys, Strategy
 from mastio_redaction.stream import UNREADABLE, Settled, Stream
 from mastio_redaction.treating import Outcome, Treatment, describe_block, put_in_place
 from mastio_redaction.vault import Restorer, Vault
@@ -40,6 +40,9 @@ EACH = 64
 
 MOST_FOUND = 100_000
 """Values in one message or reply: more are not kept in mind."""
+
+MOST_CLEAN, LONGEST_CLEAN = 4096, 256
+"""Texts for entries that are remembered as having no value in them, and their characters."""
 
 DEADLINE = 10.0
 """Seconds for all texts of a message."""
@@ -171,6 +174,8 @@ class Inspector:
     def __init__(self, finder: Finder, keys: Keys) -> None:
         self.finder = finder
         self._keys = keys
+        self._masked_by = finder.engine
+        self._clean = set[str]()
         self.rulings = Rulings()
 
     async def inspect(self, principal: Principal, action: Action, passages: Sequence[Passage]) -> Verdict:
@@ -197,6 +202,25 @@ class Inspector:
             return Block(describe_block(outcome.blocked), findings)
         seen = watch if watch.is_needed else None
         return Redact(outcome.texts, findings, seen) if outcome.texts else Pass(findings, seen)
+
+    def mask(self, principal: Principal, action: Action, text: str) -> str:
+        """`hooks.Mask`: tags in the place of values that anybody looks for. Most texts come again and again."""
+        engine = self.finder.engine
+        if engine is not self._masked_by:
+            self._masked_by, self._clean = engine, set()
+        if text in self._clean:
+            return text
+        if not engine.find(text):
+            if len(self._clean) < MOST_CLEAN and len(text) <= LONGEST_CLEAN:
+                self._clean.add(text)
+            return text
+        side = self.rulings.find(principal, action).request
+
+        def choose(span: Span) -> Strategy | None:
+            is_meant = side.rule(span.type).action != "off" and text[span.start : span.end].casefold() not in side.never
+            return "tag" if is_meant else None
+
+        return self.open_vault(principal).apply(text, engine.find(text, only=side.only), choose)
 
     def open_vault(self, principal: Principal) -> Vault:
         """The same value of one agent has the same token in all of its exchanges."""

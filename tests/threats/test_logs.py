@@ -43,13 +43,21 @@ NASTY = {
     "nextline": "a\u0085b",
     "bidi": "abc\u202edef\u2066ghi",
     "tab": "a\tb\x0bc\x0cd",
-    "quote": '","outcome":{"status":"ok"},"x":"',
+    "quote": '"}; "outcome":{"status":"ok"}; "x":"',
     "backslash": "\\n\\u000a\\",
     "delete": "a\x7f\x08b",
     "nul": "a\0b",
     "tags": "\U000e0041\ufeff\u200b",
-    "entry": '{"seq":0,"prev":"0"}\n{"seq":1}',
+    "entry": '{"seq":0}\n{"seq":1}',
 }
+
+
+TAG = re.compile(r"<[A-Z_]+_[0-9a-f]{8}>")
+
+
+def is_kept(said: str, text: str) -> bool:
+    """Whether an entry says the text exactly, but for tags in the place of values."""
+    return re.fullmatch(".+".join(map(re.escape, TAG.split(said))), text, re.DOTALL) is not None
 
 
 def stored(appliance: Appliance, request_id: str | None) -> list[bytes]:
@@ -214,7 +222,7 @@ def naughty() -> list[str]:
 
 
 def test_naughty_strings_as_models(appliance: Appliance, agent: Identity, judge: Judge) -> None:
-    """Each is served and recorded exactly, or is too long and refused."""
+    """Each is served and recorded exactly, or is too long or a list, and refused."""
     wrong = []
     with appliance.by_certificate(agent) as client:
         for text in filter(None, naughty()):
@@ -222,10 +230,10 @@ def test_naughty_strings_as_models(appliance: Appliance, agent: Identity, judge:
             reply = client.post(CHAT, json={**BODY, "model": f"stub/{text}"})
             entries = judge.entries()
             if reply.status_code == 200:
-                good = [entry["target"] for entry in entries] == [f"stub/{text}"] * 2
+                good = len(entries) == 2 and all(is_kept(entry["target"], f"stub/{text}") for entry in entries)
             else:
                 refused = (reply.status_code, reply.json()["error"]["code"])
-                too_odd = len(text) + 5 > 256
+                too_odd = len(text) + 5 > 256 or "," in text
                 good = too_odd and refused in ((422, "invalid_body"), (404, "model_not_found"))
             if not good:
                 wrong.append((text, reply.status_code))
@@ -294,6 +302,7 @@ def test_naughty_strings_as_request_ids(appliance: Appliance, agent: Identity, j
             raw = text.encode()
             reply = client.post(CHAT, json=BODY, headers=[(b"x-request-id", raw)])
             recorded = [entry["request"]["client_id"] for entry in judge.entries() if entry["phase"] == "intent"]
-            if reply.status_code != 200 or recorded != [raw[:128].decode("latin-1")]:
+            kept = len(recorded) == 1 and is_kept(recorded[0], raw[:128].decode("latin-1"))
+            if reply.status_code != 200 or not kept:
                 wrong.append((text, reply.status_code, recorded))
     assert wrong == []

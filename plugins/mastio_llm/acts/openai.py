@@ -41,10 +41,13 @@ _FLAT = frozenset({"name", "parameters"})
 _FLAT_MOST = _FLAT | {"type", "description", "strict"}
 """The members of a function that is written without its type, as some libraries do."""
 
-SEARCHING = re.compile(r".*-search-(?:preview|api)(?:-.*)?", re.DOTALL)
-"""Models that search the web whatever is asked."""
+SEARCHING = re.compile(r".*-search-(?:preview|api)(?:-.*)?|.*:online(?::.*)?", re.DOTALL)
+"""Models that search the web whatever is asked: by their own name, or by a suffix that routers understand."""
 
-STORED = ("previous_response_id", "conversation", "prompt")
+PRESET = "@preset/"
+"""In a model's name: settings that a router keeps, which may choose another model."""
+
+STORED = ("previous_response_id", "conversation", "prompt", "preset")
 """Members of a call that name an object which the provider keeps, and are called as it is."""
 
 KNOWN = frozenset({

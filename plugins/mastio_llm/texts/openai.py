@@ -9,11 +9,16 @@ from mastio.reading.stream import ALL, Delta, Key, Shape
 from mastio_llm.dialects.operation import member, parts_of
 from mastio_llm.texts.names import NAMES
 
-_CHOSEN = frozenset({"role", "type", "id"})
-"""Members of a delta that are no text that goes on."""
+_LABELS = frozenset({"role", "id"})
+"""Members of a delta that are whole, as a rule."""
+
+_NAME = ("function", "name")
 
 _SOUND = ("audio", "data")
 """Where sound is, in base64."""
+
+_SHORT = 256
+"""Fewer signs are hardly a piece of a sound."""
 
 
 def _chat_deltas(event: dict[str, Any]) -> Iterator[Delta]:
@@ -25,8 +30,11 @@ def _chat_deltas(event: dict[str, Any]) -> Iterator[Delta]:
 def _texts(key: Key, holder: dict[str, Any]) -> Iterator[Delta]:
     for name, value in list(holder.items()):
         if isinstance(value, str):
-            if name not in _CHOSEN and (*key, name)[-2:] not in (_SOUND, ("function", "name")):
-                yield Delta((*key, name), holder, name, is_json=name == "arguments")
+            path = (*key, name)
+            if name in _LABELS or path[-2:] == _NAME or (path[-2:] == _SOUND and len(value) < _SHORT):
+                yield Delta(path, holder, name, is_label=True)
+            elif name != "type" and path[-2:] != _SOUND:
+                yield Delta(path, holder, name, is_json=name == "arguments")
         elif isinstance(value, dict):
             yield from _texts((*key, name), value)
         else:
@@ -56,13 +64,42 @@ def _response_key(event: dict[str, Any]) -> Key:
     return (event.get("output_index"), event.get("content_index"), event.get("summary_index"))
 
 
+_BEGUN = {
+    ("response.content_part.added", "output_text"): ("text", "response.output_text"),
+    ("response.content_part.added", "refusal"): ("refusal", "response.refusal"),
+    ("response.content_part.added", "reasoning_text"): ("text", "response.reasoning_text"),
+    ("response.reasoning_summary_part.added", "summary_text"): ("text", "response.reasoning_summary_text"),
+    ("response.output_item.added", "function_call"): ("arguments", "response.function_call_arguments"),
+    ("response.output_item.added", "mcp_call"): ("arguments", "response.mcp_call_arguments"),
+    ("response.output_item.added", "custom_tool_call"): ("input", "response.custom_tool_call_input"),
+    ("response.output_item.added", "code_interpreter_call"): ("code", "response.code_interpreter_call_code"),
+}
+"""By an event that begins something, and what that is: the member with its text, and the events that go on with it."""
+
+
+def _begun(event: dict[str, Any]) -> tuple[dict[str, Any], str, str] | None:
+    """What holds the beginning of a text, its member, and the events that go on with it."""
+    for name in ("part", "item"):
+        holder = member(event, name)
+        begins = _BEGUN.get((str(event.get("type")), str(holder.get("type"))))
+        if begins is not None and isinstance(holder.get(begins[0]), str) and holder[begins[0]]:
+            return holder, *begins
+    return None
+
+
 def _response_deltas(event: dict[str, Any]) -> Iterator[Delta]:
     kind = event.get("type")
-    if not isinstance(kind, str) or kind == "response.audio.delta":
-        return  # sound, in base64
+    if not isinstance(kind, str):
+        return
     if kind.endswith(".delta") and isinstance(event.get("delta"), str):
-        is_json = "arguments" in kind
-        yield Delta((*_response_key(event), kind.removesuffix(".delta")), event, "delta", is_json=is_json)
+        key, is_json = (*_response_key(event), kind.removesuffix(".delta")), "arguments" in kind
+        if kind != "response.audio.delta":
+            yield Delta(key, event, "delta", is_json=is_json)
+        elif len(event["delta"]) < _SHORT:  # else sound, in base64
+            yield Delta(key, event, "delta", is_label=True)
+    elif kind.endswith(".added") and (begun := _begun(event)) is not None:
+        holder, name, goes_on = begun
+        yield Delta((*_response_key(event), goes_on), holder, name, is_json="arguments" in goes_on)
 
 
 def _response_ends(event: dict[str, Any]) -> Iterator[Key]:
@@ -78,6 +115,14 @@ def _response_ends(event: dict[str, Any]) -> Iterator[Key]:
 
 
 def _strip_response(event: dict[str, Any]) -> None:
+    """A beginning becomes a piece of its text."""
+    begun = _begun(event)
+    if begun is not None:
+        holder, name, goes_on = begun
+        event["type"], event["delta"] = f"{goes_on}.delta", holder[name]
+        event.setdefault("item_id", holder.get("id"))
+        event.pop("part", None)
+        event.pop("item", None)
     event.pop("logprobs", None)
     event.pop("obfuscation", None)
 

@@ -10,7 +10,8 @@ import orjson
 import pytest
 
 from mastio.inspection import Passage
-from mastio.reading.document import MAX_NESTED, Document, drop_piecemeal
+from mastio.reading.document import MAX_NESTED, Document
+from mastio.reading.piecemeal import drop_piecemeal
 from mastio.strictjson import parse
 
 NAMES = frozenset(

@@ -75,11 +75,13 @@ def test_what_nobody_changes_stays_as_it_was_written(raw: str) -> None:
 
 def test_what_is_no_json_is_looked_at_all_the_same() -> None:
     out, seen = run(["my card is 4111 11", "11 1111 1111"], {"my card is 4111 1111 1111 1111": "<X>"})
-    assert (seen, out) == (["my card is 4111 1111 1111 1111"], '"<X>"')
+    assert (seen, out) == (["my card is 4111 1111 1111 1111"], "<X>")
+    out, seen = run(["  \n", "CVV: 2", "11, {}"], {})
+    assert (seen, out) == (["CVV: 211, {}"], "  \nCVV: 211, {}")
     out, seen = run(['{"a": "brok', "en \\"], {})
     assert (seen, out) == (["a", "broken \\"], '{"a": "broken \\\\')
     with pytest.raises(DispatchError):
-        run(["x" * (MAX_BARE + 1)], {})
+        run(["{" + "x" * (MAX_BARE + 1)], {})
 
 
 def test_random_bytes_never_fail_otherwise() -> None:
@@ -111,3 +113,15 @@ def test_each_value_is_seen_under_its_name(size: int) -> None:
     for at in range(0, len(raw), size):
         channel.feed(raw[at : at + size])
     assert opened == ["", "imei", "", "l", "", "k", "", "z", "", "", ""]
+
+
+def test_a_name_without_quotes_is_a_name() -> None:
+    opened: list[str] = []
+
+    def open_filters(name: str) -> list[Through]:
+        opened.append(name)
+        return [Through()]
+
+    channel = JsonText(open_filters)
+    assert "".join(map(channel.feed, ["{cv", 'v: "21', '1"}'])) + channel.close() == '{cvv: "211"}'
+    assert opened[-1] == "cvv"

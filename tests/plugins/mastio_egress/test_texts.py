@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from typing import Any
 
@@ -197,10 +198,51 @@ async def test_events_are_looked_into_one_by_one() -> None:
     rewriter = layout().stream([Watching()])
     window = f'event: x\nid: 7\ndata: {{"text": "{ESCAPED}"}}\n\ndata: plain {CARD}\n\n: ping\n\ndata: [1]\n\n'
     out = b"".join([piece async for piece in rewriter.feed(window.encode(), True)])
-    assert out.decode() == 'event: x\nid: 7\ndata: {"text": "<CARD>"}\n\ndata: plain <CARD>\n\n: ping\n\ndata: [1]\n\n'
+    assert out.decode() == 'event: x\nid: 7\ndata: {"text": "<CARD>"}\n\ndata: plain <CARD>\n\n:\n\ndata: [1]\n\n'
 
 
 def test_a_text_that_looks_like_json_is_one() -> None:
     assert texts(read_text(b'{"a": "b"}', "tool")) == ["a", "b"]
     assert texts(read_text(b"{a: b}", "tool")) == ["{a: b}"]
     assert texts(read_text(b"", "tool")) == [""]
+
+
+def test_what_stands_before_the_body_is_labelled_too() -> None:
+    blob = base64.b64encode(b"\x89PNG\r\n\x1a\n" + bytes(range(256))).decode()
+    ((kind, size),) = [(one.kind, one.size) for one in read(b"", head("", f"a/{blob}")).uninspected]
+    assert kind in ("image", "binary") and size >= len(blob) - 2
+    assert not read(b"", head("", "a/b")).uninspected
+
+
+def test_every_header_that_goes_up_is_a_text_but_words_and_cookies() -> None:
+    row = ConnectionRow("api", "https://api.example", inspect_request=True)
+    headers = [
+        (b"user-agent", b"OpenAI/Python 1.99.9"), (b"accept", b"*/*"), (b"cookie", CARD.encode()),
+        (b"traceparent", b"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"), (b"tracestate", CARD.encode()),
+        (b"if-match", b'"' + CARD.encode() + b'"'), (b"x-left-out", CARD.encode()),
+        (b"content-disposition", b"attachment; filename*=UTF-8''%34111.pdf"),
+    ]  # fmt: skip
+    asked = head("", "", b"", *headers)
+    sent = [(name.decode(), "") for name, _ in headers if name != b"x-left-out"]
+    found = list(open_layout(row, asked, sent).request(b"", None).passages)
+    assert [one.name for one in found] == ["tracestate", "if-match", "content-disposition"]
+    assert found[-1].text == "attachment; filename*=UTF-8''4111.pdf"
+
+
+@pytest.mark.parametrize(
+    "value", [b"\xff\xfe1", b"=?utf-8?B?" + b"A" * 2000 + b"?=", b"=?none?Q?=41?=", b"=?utf-8?B?A?="]
+)
+def test_a_header_that_nobody_can_read_is_refused(value: bytes) -> None:
+    row = ConnectionRow("api", "https://api.example", inspect_request=True)
+    with pytest.raises(Blocked, match="header"):
+        _ = open_layout(row, head("", "", b"", (b"user-agent", value)), [("user-agent", "")]).request(b"", None)
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [(b"=?utf-8?Q?=34111?=", "4111"), (b"=?iso-8859-1?B?NDExMQ==?= x", "4111 x"), (b"a =? b #", "a =? b #")],
+)
+def test_encoded_words_of_a_header_are_read(value: bytes, said: str) -> None:
+    row = ConnectionRow("api", "https://api.example", inspect_request=True)
+    found = open_layout(row, head("", "", b"", (b"user-agent", value)), [("user-agent", "")]).request(b"", None)
+    assert [one.text for one in found.passages] == [said]

@@ -10,7 +10,7 @@ import pytest
 from mastio.errors import BadRequest
 from mastio_llm.acts import find_acts
 from mastio_llm.acts.found import MOST_NAMES, NO_ACTS, SHOWN, Acts
-from mastio_llm.calls import add_search, open_body
+from mastio_llm.calls import add_acts, open_body
 from mastio_llm.dialects import OPERATIONS
 
 PUBLIC = "https://images.example.com/a.png"
@@ -270,6 +270,17 @@ def test_a_model_that_searches_does_so_by_any_name_and_through_any_api() -> None
     body, head = b'{"model":"news","max_tokens":9,"temperature":0,"messages":[]}', SimpleNamespace(params={}, query=b"")
     opened = open_body(OPERATIONS["/v1/messages"], head, body, 99)  # type: ignore[arg-type]
     assert opened.asked.has_one_answer and not opened.facts.acts.reads_beyond
-    found = add_search(opened)
+    found = add_acts(opened, "hosted", "web_search")
     assert found.facts.acts == acts("web_search") and found.facts.acts.needs == {"tools.hosted"}
     assert found.asked.looks_up and not found.asked.has_one_answer and found.facts.asked == found.asked
+
+
+def test_a_preset_of_routers_is_kept_there() -> None:
+    assert find_acts("openai", {"model": "m", "messages": [], "preset": "mine"}) == acts(stored="preset")
+
+
+def test_a_suffix_of_routers_is_a_search() -> None:
+    for model in ("gpt-4o:online", "a/b:online:nitro", "gpt-4o-search-preview"):
+        assert find_acts("openai", {"model": model, "messages": []}) == acts("web_search"), model
+    for model in ("gpt-4o:nitro", "llama3:8b", "online", "ft:gpt-4o:org::online2", "a-online"):
+        assert find_acts("openai", {"model": model, "messages": []}) is NO_ACTS, model

@@ -215,7 +215,7 @@ def test_functions_of_gemini_come_whole() -> None:
 
 def test_what_has_nothing_in_it_keeps_its_bytes() -> None:
     made = [
-        b": a comment\n\n",
+        b":\n\n",
         b'event: x\r\nid: 7\r\ndata: {"choices" : [{"index":0,"delta":{"content":"plain \\u00e9"}}]}\r\n\r\n',
         b'data: {"choices":[],\ndata: "usage":{"total_tokens":3}}\n\n',
         b"data: [DONE]\n\n",
@@ -242,7 +242,7 @@ def test_more_texts_at_once_than_anybody_reads_are_refused() -> None:
         b'data: {"choices":[{"delta"\n\n',
         b'data:{"a":\rdata: 1}\r\r',
         b"data: one\r\ndata: two\r\n\r\n",
-        b'event: odd\n: comment\ndata:  {"choices":[]}\n\n',
+        b'event: odd\nid: 7\nretry: 300\n:\ndata:  {"choices":[]}\n\n',
         b"data: [1, 2]\n\n",
         b'\xef\xbb\xbfdata: {"choices": []}\n\n',
     ],
@@ -256,7 +256,7 @@ def test_what_is_not_changed_keeps_its_bytes(event: bytes) -> None:
     ("event", "said"),
     [
         (b'data: {"choices":[{"4111-1111"\n\n', b'data: {"choices":[{"<CARD_1>"\n\n'),
-        (b": odd\r\ndata: one\r\ndata: 4111-1111\r\n\r\n", b": odd\r\ndata: one\r\ndata: <CARD_1>\r\n\r\n"),
+        (b": odd\r\ndata: one\r\ndata: 4111-1111\r\n\r\n", b":\r\ndata: one\r\ndata: <CARD_1>\r\n\r\n"),
         (b'data: ["4111-1111"]\n\n', b'data: ["<CARD_1>"]\n\n'),
         (b'\xef\xbb\xbfdata: {"x":"4111-1111"}\n\n', b'data: {"x":"<CARD_1>"}\n\n'),
         (b'data: {"x":\ndata: "4111-1111"}\n\n', b'data: {"x":\ndata: "<CARD_1>"}\n\n'),

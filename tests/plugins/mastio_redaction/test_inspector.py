@@ -83,3 +83,25 @@ def test_the_name_of_a_streamed_argument_is_its_label() -> None:
         opened = watch.open_named("assistant", name)
         text = "".join([*map(opened.feed, "490154203237518"), opened.close()])
         assert ("490154203237518" not in text) is is_redacted, name
+
+
+def test_what_an_entry_is_to_have_is_masked() -> None:
+    for action in ("redact", "block", "flag"):
+        inspector = open_inspector(policy(action))
+        for path in (f"/a/{CARD}/b", "/a/4012%208888%208888%201881/b", f"/a/%34{CARD[1:]}/b"):
+            masked = inspector.mask(ALICE, CHAT, path)
+            assert masked.startswith("/a/<CREDIT_CARD_") and masked.endswith(">/b"), path
+            assert masked == inspector.mask(ALICE, CHAT, path)
+        assert inspector.mask(ALICE, CHAT, "openai/gpt-4o-2024-08-06") == "openai/gpt-4o-2024-08-06"
+
+
+def test_what_nobody_looks_for_is_not_masked() -> None:
+    for inspector in (open_inspector(policy("off")), open_inspector(policy("block", never=(CARD,)))):
+        assert inspector.mask(ALICE, CHAT, f"/a/{CARD}") == f"/a/{CARD}"
+
+
+def test_a_value_of_an_admins_own_is_masked_from_then_on() -> None:
+    inspector = open_inspector()
+    assert inspector.mask(ALICE, CHAT, "/a/blue heron") == "/a/blue heron"
+    inspector.finder.engine = ENGINE.extended(Custom(always={"LISTED": ("blue heron",)}))
+    assert inspector.mask(ALICE, CHAT, "/a/blue heron").startswith("/a/<LISTED_")
