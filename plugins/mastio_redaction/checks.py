@@ -277,6 +277,8 @@ def is_date(year: int, month: int, day: int) -> bool:
 
 def is_birth_date(text: str) -> bool:
     """A date in figures, in any order; one with a month in words has been confirmed by its word."""
+    if len(text) == 8 and text.isdecimal():
+        return is_date(int(text[:4]), int(text[4:6]), int(text[6:]))
     parts = re.findall(r"\d+", text)
     if re.search(r"[A-Za-z]{3}", text) or len(parts) != 3:
         return True
@@ -346,6 +348,38 @@ def is_password(text: str) -> bool:
     if _PLACEHOLDER.search(text) or text.lower() in NOT_PASSWORDS or _CODE.fullmatch(text):
         return False
     return not text.isalpha() or not (text.islower() or text.istitle() or text.isupper())
+
+
+def is_strong_password(text: str) -> bool:
+    """What is hardly anything else than a password, where no sign says that it is one."""
+    if len(text) < 8 or not is_password(text):
+        return False
+    digits_in = sum(c.isdigit() for c in text)
+    has_both = any(c.islower() for c in text) and any(c.isupper() for c in text)
+    return digits_in > 0 and any(c.isalpha() for c in text) and (
+        any(c in "!@#$%^&*" for c in text[1:]) or (has_both and digits_in > 1 and text.isalnum())
+    )
+
+
+def is_mixed_password(text: str) -> bool:
+    """A password behind a word that means much else as well, such as `pass`."""
+    return (
+        len(text) >= 6
+        and is_password(text)
+        and any(c.isdigit() for c in text)
+        and any(c.isalpha() for c in text)
+        and not any(c in "/\\:." for c in text)
+    )
+
+
+def is_very_random(text: str) -> bool:
+    """As `is_random`, with digits, small letters and capitals."""
+    return (
+        is_random(text)
+        and sum(c.isdigit() for c in text) >= 3
+        and any(c.islower() for c in text)
+        and any(c.isupper() for c in text)
+    )
 
 
 def is_user_name(text: str) -> bool:

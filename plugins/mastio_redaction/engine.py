@@ -278,8 +278,8 @@ def _confirm_after(kind: str, rule: Rule, subject: str, places: list[int], hits:
             bare.append(place)
             continue
         value = match.span("v")
-        if subject.find("\n", place, value[0]) >= 0:  # perhaps the head of a column
-            bare.append(place)
+        if subject.find("\n", place, value[0]) >= 0 or _goes_on(subject, place, *value):
+            bare.append(place)  # perhaps the head of a column, or of a row
         if rule.narrow is not None or rule.check is not None:
             accepted = _accept(rule, subject, *value)
             if accepted is None:
@@ -288,6 +288,14 @@ def _confirm_after(kind: str, rule: Rule, subject: str, places: list[int], hits:
             value = accepted
         hits.append(Span(*value, kind, rule.score))
         done = value[1]
+
+
+def _goes_on(subject: str, place: int, start: int, end: int) -> bool:
+    """Whether what separates the value from its label separates it from another one too: a row, or a list."""
+    follows = subject[end : end + 8].lstrip("\"'`* ")[:1]
+    return (follows != "" and follows in ",;|\t" and subject.find(follows, place, start) >= 0) or (
+        follows in (",", "<", "\n") and subject.find("[" if follows == "," else "<" if follows == "<" else "- ", place, start) >= 0
+    )
 
 
 def _confirm_back(kind: str, rule: Rule, subject: str, places: list[int], hits: list[Span], _bare: list[int]) -> None:

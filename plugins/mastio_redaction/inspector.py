@@ -14,7 +14,8 @@ from mastio import aside
 from mastio.errors import Blocked, InspectionError
 from mastio.exchange import Action, Principal
 from mastio.inspection import UNINSPECTED, Block, Carrier, Filter, Finding, Pass, Passage, Redact, Verdict, merge
-from mastio_redaction.columns import MAX_HEAD, find_table_head
+from mastio_redaction.cells import MAX_HEAD
+from mastio_redaction.columns import find_table_head
 from mastio_redaction.engine import Engine, Span
 from mastio_redaction.recogniser import Recogniser, unite
 from mastio_redaction.rulings import Rulings, Side

@@ -8,9 +8,10 @@ way back to the original places. Work and output are linear in the text.
 Layouts:
 
 * columns: the label is in the head of a table (`columns.py`);
-* apart: markup, quotes or brackets between label and value;
-* prose: a few words and a verb between them (`The IMEI of my phone is …`), or the label behind the value
-  (`… (IMEI)`, `… is my IMEI`). Words are weak evidence: see `is_likely`.
+* apart: markup, quotes or brackets between label and value, a list of values, or another member of the label's record
+  (`records.py`);
+* prose: a few words and a verb between them (`The IMEI of my phone is …`), a question and its answer, or the label
+  behind the value (`… (IMEI)`, `… is my IMEI`). Words are weak evidence: see `is_likely`.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ from typing import NamedTuple
 
 from mastio.decoding import View
 
-from .columns import NOUN, Line, Piece, Tables, label_start
+from .cells import NOUN, Line, Piece, label_start
+from .checks import is_strong_password
+from .columns import Tables
+from .records import MAX_VALUE, read_list, read_members, read_row, value_at
 
 MAX_NAME = 64
 """Characters of a member's name that count as words before its value."""
-
-MAX_VALUE = 160
-"""Characters of a value that is read after a label outside a table."""
 
 ROOM = 8
 """Characters from the end of a label to the end of the next one, at least, if a value is between them."""
@@ -59,6 +60,10 @@ def readings(text: str, places: Sequence[int], names: Sequence[int] = ()) -> Ite
                 apart.append((label, value))
             elif (value := _after_words(text, place, following)) is not None:
                 prose.append((label, value))
+            apart += read_list(text, label, place)
+            for line in read_row(text, label, start, place):
+                (prose if text.count(" ", *line[1]) > 2 else apart).append(line)
+        apart += read_members(text, label, place, following)
         if place - before >= ROOM:
             prose += _before_label(text, start, place)
         before = place
@@ -79,7 +84,9 @@ def is_likely(score: float, value: str, by_words: bool) -> bool:
         return True
     digits = sum(c.isdigit() for c in value)
     if digits < 3:
-        return value.isupper() and len(value) >= 5 and (digits > 0 or score >= 0.9)
+        if value.isupper():
+            return len(value) >= 5 and (digits > 0 or score >= 0.9)
+        return score >= 0.8 and is_strong_password(value)
     return digits >= 4 or score >= 0.8 or not value.isdigit()
 
 
@@ -104,10 +111,11 @@ def split_words(name: str) -> str:
     return name if name.islower() else _HUMP.sub(" ", name)
 
 
-ASSIGNMENT = r"[a-z0-9][A-Z][A-Za-z0-9]{1,24}['\"]?\s{0,2}[:=]"
-"""Expression of the automaton: the end of a name such as `customerImei`, and what assigns to it."""
+ASSIGNMENT = r"[a-z0-9][A-Z][A-Za-z0-9]{1,24}(?:['\"]?\s{0,2}[:=]|\(['\"])"
+"""Expression of the automaton: the end of a name such as `customerImei`, and what assigns to it, or a call with a string
+(`setImei("…")`)."""
 
-_JOINED = re.compile(r"([A-Za-z0-9]{2,60})['\"]?\s{0,2}[:=]\Z")
+_JOINED = re.compile(r"([A-Za-z0-9]{2,60})(?:['\"]?\s{0,2}[:=]|\(['\"])\Z")
 _OPENING = re.compile(r"[=>]?\s{0,3}['\"`]?")
 
 
@@ -117,54 +125,68 @@ def _joined(text: str, place: int, following: int) -> Iterator[Line]:
     opening = _OPENING.match(text, place)
     if match is None or opening is None:
         return
-    yield split_words(match[1]), _value(text, opening.end(), following)
+    yield split_words(match[1]), value_at(text, opening.end(), following)
 
 
 # --- apart and prose -----------------------------------------------------------------------------------------------
 
-_MARK = r"[ \t\r]|</?[A-Za-z][^<>\n]{0,80}>|&(?:nbsp|quot|gt|lt);|[*_`'\"]"
+_MARK = r"[ \t\r]+|</?[A-Za-z][^<>\n]{0,80}>|&(?:nbsp|quot|gt|lt);|[*_`'\"]"
 _APART = re.compile(
-    rf"(?>{NOUN})(?>(?:{_MARK}){{0,12}})(?>\n[ \t]{{0,24}})?"
-    rf"(?>(?:[:=>|(\[]|->|(?<= )-(?= )|\u2192)(?:[ \t]|{_MARK}|[(\[:>]){{0,8}}|(?<=[>*`(\[])|(?<=\n))"
+    rf"(?>{NOUN})\.?(?>(?:{_MARK}){{0,12}})(?P<line>\n[ \t]{{0,24}}(?>(?:<[^<>\n]{{1,80}}>){{0,4}}))?"
+    rf"(?P<mark>(?>(?:\][ \t]?(?:=|:)|[:=>|(\[]|->|\.{{3,}}|_{{3,}}|(?<= )-(?= )|\u2192)"
+    rf"(?:[ \t]+|{_MARK}|[(\[:>=]){{0,8}}))?(?(line)|(?(mark)|(?<=[>*`(\[])))"
     rf"(?>(?:{_MARK}){{0,6}})(?=[^\s<>|)\]])"
 )
 """Marks between a label and its value. One of them must be more than space."""
 
 _VERB = (
     r"(?:is|was|are|were|equals|reads|being|ist|war|lautet|lauten|heisst|sind|est|etait|sont|es|era|son|e|sono|sao|is|luidt|"
-    r"was|to|as)"
+    r"was|to|as|jest|brzmi)"
 )
 _WORDS = re.compile(
     r"(?:[_-]?[^\W\d_][\w'.-]{0,23})?(?:[ \t]\(?[^\W\d_][\w'-]{0,20}\)?){0,7}?"
-    rf"[ \t](?i:{_VERB})(?:[ \t]?:)?[ \t]+(?:(?i:now|currently|still|nun|jetzt|maintenant|ahora|adesso)[ \t])?"
+    rf"[ \t](?i:{_VERB})(?:[ \t]?:)?[ \t]+"
+    r"(?:(?i:now|currently|still|nun|jetzt|maintenant|ahora|adesso|the|le|la|el|il|die|der|das|het|o|a)[ \t])?"
     r"[\"'`(\[]?(?=\S)"
 )
-_FOR = re.compile(r"(?:[ \t][^\W\d_][\w'.-]{0,20}){1,6}[ \t]?[:=][ \t]{0,2}[\"'`]?(?=\S)")
+_FOR = re.compile(r"(?:[ \t](?:/[ \t]?)?[^\W\d_][\w'.-]{0,20}){1,6}[ \t]?[:=][ \t]{0,2}[\"'`]?(?=\S)")
 """`IMEI for Anna: …`"""
 
 
+_CALL = re.compile(r"\([ ]?(?P<quote>['\"])(?P<v>[^'\"\n]{2,160})(?P=quote)[ ]?\)")
+_SPEAKER = r"(?:[\[(][^\[\]()\n]{1,24}[\])][ ]?)?(?:<[^<>\n]{1,24}>|[^\W\d][\w .-]{0,30}(?:[ ]?\([^()\n]{1,20}\))?[:>])"
+_ASKED = re.compile(
+    rf"[^\n?]{{0,40}}(?:\?[\"'*_ \t]{{0,4}}(?:\n[ \t>*-]{{0,12}}){{0,3}}(?:{_SPEAKER})?|[.!:]?[ \t]*\n[ \t>*-]{{0,12}}{_SPEAKER})"
+    r"[ \t*_]{0,4}(?>(?:[^\W\d_][^\W\d_'-]{0,20}[,:.!;]?[ \t]){0,8})[\"'`(*]{0,3}(?=[^\s<>])"
+)
+"""The rest of a question, who answers, and words before the answer."""
+
+
 def _apart(text: str, place: int, following: int) -> Piece | None:
-    if text[place : place + 1] == "(":  # a call: login(user)
+    if text[place : place + 1] == "(" and text[place + 1 : place + 3].strip()[:1] in ("'", '"', ""):
+        called = _CALL.match(text, place, place + 170)  # password("…"), and not login(user)
+        return called.span("v") if called is not None else None
+    if text[place : place + 1] == "(":
         return None
     match = _APART.match(text, place, place + 400)
-    return _value(text, match.end(), following) if match is not None and match.end() > place else None
+    return value_at(text, match.end(), following) if match is not None and match.end() > place else None
 
 
 def _after_words(text: str, place: int, following: int) -> Piece | None:
-    if text[place : place + 1] not in _WORD_FOLLOWS:
-        return None
-    match = _WORDS.match(text, place, place + 140) or _FOR.match(text, place, place + 140)
-    return _value(text, match.end(), following) if match is not None else None
+    follows = text[place : place + 1]
+    if follows in _WORD_FOLLOWS:
+        match = _WORDS.match(text, place, place + 140) or _FOR.match(text, place, place + 140)
+        if match is not None:
+            return value_at(text, match.end(), following)
+    if follows in _LINE_FOLLOWS:
+        match = _ASKED.match(text, place, place + 240)
+        if match is not None:
+            return value_at(text, match.end(), following)
+    return None
 
 
 _WORD_FOLLOWS = frozenset((" ", "\t", "-", "_"))
-
-
-def _value(text: str, start: int, following: int) -> Piece:
-    """What may begin with a value: up to the end of the line, or of the label that is `following`."""
-    end = min(start + MAX_VALUE, len(text), following if following > start else len(text))
-    line = text.find("\n", start, end)
-    return start, line if line >= 0 else end
+_LINE_FOLLOWS = frozenset((" ", "\t", "?", ".", ":", "\n", "!"))
 
 
 _BRACKET = re.compile(r"[ \t][(\[](?P<label>[^()\[\]\n]{0,30})\Z")

@@ -120,7 +120,7 @@ def after(
     words = _SPACE.sub("[ _-]?", words)
     exact = re.compile(rf"(?>(?i:{gap}))(?P<v>{value})")
     return Rule(
-        rf"(?i)(?:\b|_)(?:{words})(?:\b|_|number\b|num\b|no\b|id\b|key\b|value\b)",
+        rf"(?i)(?:\b|_)(?:{words})\d?(?:\b|_|number\b|nummer\b|num\b|no\b|nr\b|id\b|key\b|value\b)",
         exact,
         score,
         check,

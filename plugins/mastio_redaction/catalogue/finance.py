@@ -16,7 +16,7 @@ TYPES = (
               r"\d{3,4}(?!\d)", 0.9),
     )),
     Type("CARD_EXPIRY", "financial", "Card expiry, by the words before it", (
-        after(r"(?:exp(?:iry|ires|iration)?(?: date)?|valid (?:thru|until)|gultig bis|caduca|scadenza|validade)",
+        after(r"(?:exp(?:iry|ires|iration)?(?: date)?|card expiry|valid (?:thru|until)|gultig bis|caduca|scadenza|validade)",
               r"(?:0[1-9]|1[0-2])[/-](?:20)?[2-4]\d(?!\d|[/-])", 0.75),
     )),
     Type("IBAN_CODE", "financial", "International bank account number", (
@@ -30,7 +30,7 @@ TYPES = (
         after(r"(?:routing|aba|rtn|transit)", r"\d{9}(?!\d)", 0.95, is_aba),
     )),
     Type("BANK_ACCOUNT", "financial", "Bank account number, by the words before it", (
-        after(r"(?:bank account|account|acct|konto|kontonummer|compte|cuenta|conto|conta|rekening(?:nummer)?)",
+        after(r"(?:bank account|account|acct|konto|kontonummer|numer konta|compte|cuenta|conto|conta|rekening(?:nummer)?)",
               r"\d(?:[ -]?\d){5,16}(?![\d-])", 0.75,
               gap=r"(?: bancaire| bancaria| corrente| corriente| bancario)?[ _]{0,2}(?:number|num|nr|no|n\N{DEGREE SIGN}|#)?\.?['\"]?\s{0,2}"
                   r"(?::|=|#|is|ist|est|es|e)?\s{0,2}['\"#]?"),

@@ -117,7 +117,7 @@ TYPES = (
         after(r"ird", rf"\d{{2,3}}[ -]?\d{{3}}[ -]?\d{{3}}{_N}", 0.95, by(stdnum.nz.ird)),
     )),
     Type("DE_TAX_ID", "national_id", "German tax number of a person, by the words before it", (
-        after(r"(?:steuer-?(?:id|identifikation|identifikationsnummer|nummer)|idnr|tin|tax id)(?:-?nr)?", rf"\d{{2}}[ ]?\d{{3}}[ ]?\d{{3}}[ ]?\d{{3}}{_N}",
+        after(r"(?:steuer-?(?:id|identifikation|identifikationsnummer|nummer)|steuerliche identifikationsnummer|id nr|tin|tax id)(?:-?nr)?", rf"\d{{2}}[ ]?\d{{3}}[ ]?\d{{3}}[ ]?\d{{3}}{_N}",
               0.95, by(stdnum.de.idnr)),
     )),
     Type("AT_SVNR", "national_id", "Austrian insurance number, by the words before it", (
@@ -125,7 +125,7 @@ TYPES = (
     )),
     Type("CH_AHV", "national_id", "Swiss social security number", (
         shaped(r"(?<![\d.])756\.\d{4}\.\d{4}\.\d{2}(?!\d|\.\d)", 0.97, by(stdnum.ch.ssn), trigger=r"\b756\.\d{4}\.\d{4}\.\d{2}\b", behind=20, ahead=3),
-        after(r"(?:ahv|avs|avs/ai)(?:-?nr)?", rf"756[ .]?\d{{4}}[ .]?\d{{4}}[ .]?\d{{2}}{_N}", 0.97, by(stdnum.ch.ssn)),
+        after(r"(?:ahv|avs|avs/ai|oasi)(?:-?n(?:r|ummer))?", rf"756[ .]?\d{{4}}[ .]?\d{{4}}[ .]?\d{{2}}{_N}", 0.97, by(stdnum.ch.ssn)),
     )),
     Type("FR_NIR", "national_id", "French social security number", (
         shaped(r"(?<![\d.-])[12378] ?\d{2} ?(?:0[1-9]|1[0-2]|[2-4]\d|50|99) ?\d[\dAB] ?\d{3} ?\d{3} ?\d{2}(?!\d|[.-]\d)", 0.93,
@@ -145,11 +145,11 @@ TYPES = (
         after(r"(?:nif|contribuinte|numero fiscal)", rf"[1-3568]\d{{2}}[ .]?\d{{3}}[ .]?\d{{3}}{_N}", 0.95, by(stdnum.pt.nif)),
     )),
     Type("NL_BSN", "national_id", "Dutch citizen service number, by the words before it", (
-        after(r"(?:bsn|burgerservicenummer|sofi-?nummer)", rf"\d{{3,4}}[ .]?\d{{2,3}}[ .]?\d{{2,3}}{_N}", 0.95, by(stdnum.nl.bsn)),
+        after(r"(?:bsn|burgerservicenummer|sofi-?nummer)(?:-?n(?:r|ummer))?", rf"\d{{3,4}}[ .]?\d{{2,3}}[ .]?\d{{2,3}}{_N}", 0.95, by(stdnum.nl.bsn)),
     )),
     Type("BE_NATIONAL_NUMBER", "national_id", "Belgian national number", (
         shaped(r"(?<![\d.])\d{2}\.\d{2}\.\d{2}-\d{3}\.\d{2}(?!\d)", 0.96, by(stdnum.be.nn), trigger=r"\b\d{2}\.\d{2}\.\d{2}-\d{3}\.\d{2}\b", behind=20),
-        after(r"(?:rijksregisternummer|registre national|numero national)", rf"\d{{6}}[ -]?\d{{3}}[ -]?\d{{2}}{_N}", 0.95, by(stdnum.be.nn)),
+        after(r"(?:rijksregisternummer|registre national|numero national|national (?:register )?number|insz|niss)", rf"\d{{6}}[ -]?\d{{3}}[ -]?\d{{2}}{_N}", 0.95, by(stdnum.be.nn)),
     )),
     Type("IE_PPS", "national_id", "Irish personal public service number", (
         shaped(r"\b\d{7}[A-W][AHWTX]?\b", 0.85, by(stdnum.ie.pps), behind=12),
@@ -157,10 +157,11 @@ TYPES = (
     Type("DK_CPR", "national_id", "Danish personal number", (
         shaped(r"(?<![\d-])(?:0[1-9]|[12]\d|3[01])(?:0[1-9]|1[0-2])\d{2}-\d{4}(?![\d-])", 0.8, by(stdnum.dk.cpr), trigger=r"\b\d{6}-\d{4}\b",
                behind=14, ahead=2),
-        after(r"(?:cpr|personnummer)(?:-?nr)?", rf"\d{{6}}[ -]?\d{{4}}{_N}", 0.93, by(stdnum.dk.cpr)),
+        after(r"(?:cpr|personnummer)(?:-?n(?:r|ummer))?", rf"\d{{6}}[ -]?\d{{4}}{_N}", 0.93, by(stdnum.dk.cpr)),
     )),
     Type("SE_PERSONNUMMER", "national_id", "Swedish personal number", (
         shaped(r"(?<![\d-])(?:19|20)?\d{6}[-+]\d{4}(?![\d-])", 0.9, by(stdnum.se.personnummer), trigger=r"\d{6}[-+]\d{4}\b", behind=16, ahead=2),
+        after(r"(?:personnummer|personal (?:identity )?number|samordningsnummer)", rf"(?:19|20)?\d{{6}}[-+ ]?\d{{4}}{_N}", 0.94, by(stdnum.se.personnummer)),
     )),
     Type("NO_FODSELSNUMMER", "national_id", "Norwegian birth number, by the words before it", (
         after(r"(?:fodselsnummer|f.dselsnummer|personnummer|fnr)", rf"\d{{6}}[ ]?\d{{5}}{_N}", 0.95, by(stdnum.no.fodselsnummer)),
@@ -197,7 +198,7 @@ TYPES = (
     )),
     Type("IN_AADHAAR", "national_id", "Indian Aadhaar", (
         shaped(r"(?<!\d)(?<!\d[ -])[2-9]\d{3} \d{4} \d{4}(?! ?\d)", 0.85, is_verhoeff, trigger=r"\b[2-9]\d{3} \d{4} \d{4}\b", behind=18, ahead=3),
-        after(r"(?:aadhaar|uidai|uid)", rf"[2-9]\d{{3}}[ -]?\d{{4}}[ -]?\d{{4}}{_N}", 0.95, is_verhoeff),
+        after(r"(?:a?adhaa?r|uidai|uid)", rf"[2-9]\d{{3}}[ -]?\d{{4}}[ -]?\d{{4}}{_N}", 0.95, is_verhoeff),
     )),
     Type("IN_PAN", "national_id", "Indian permanent account number", (
         shaped(r"\b[A-Z]{3}[ABCFGHJLPT][A-Z]\d{4}[A-Z]\b", 0.9, by(stdnum.in_.pan), behind=14),
@@ -226,6 +227,7 @@ TYPES = (
     )),
     Type("BR_CNPJ", "national_id", "Brazilian CNPJ", (
         shaped(r"(?<![\d.])\d{2}\.\d{3}\.\d{3}/\d{4}-\d{2}(?!\d)", 0.95, by(stdnum.br.cnpj), trigger=r"\b\d{2}\.\d{3}\.\d{3}/\d{4}-\d{2}\b", behind=22),
+        after(r"cnpj", rf"\d{{14}}{_N}", 0.95, by(stdnum.br.cnpj)),
     )),
     Type("MX_CURP", "national_id", "Mexican CURP", (
         shaped(r"\b[A-Z]{4}\d{6}[HMX][A-Z]{5}[A-Z0-9]\d\b", 0.96, by(stdnum.mx.curp), behind=20),
@@ -236,14 +238,15 @@ TYPES = (
     )),
     Type("AR_CUIT", "national_id", "Argentinian CUIT or CUIL", (
         shaped(r"(?<![\d-])(?:2[03457]|3[034])-\d{8}-\d(?![\d-])", 0.93, by(stdnum.ar.cuit), trigger=r"\b\d{2}-\d{8}-\d\b", behind=16, ahead=2),
+        after(r"(?:cuit|cuil)(?:/cui[tl])?", rf"(?:2[03457]|3[034])[ -]?\d{{8}}[ -]?\d{_N}", 0.95, by(stdnum.ar.cuit)),
     )),
     Type("PASSPORT", "national_id", "Passport number, by the words before it", (
-        after(r"(?:passport|reisepass|passeport|pasaporte|passaporto|passaporte|paspoort)", r"(?=[A-Z0-9]{0,8}\d)[A-Z]{0,3}[0-9A-Z]{5,9}\b",
+        after(r"(?:passport|reisepass|passeport|pasaporte|passaporto|passaporte|paspoort|paszportu?)", r"(?=[A-Z0-9]{0,8}\d)[A-Z]{0,3}[0-9A-Z]{5,9}\b",
               0.85, lambda v: sum(c.isdigit() for c in v) >= 4),
     )),
     Type("DRIVER_LICENSE", "national_id", "Driver's licence, by the words before it", (
         after(r"(?:driv(?:er|ing)(?:'?s)? licen[cs]e|dl|fuhrerschein|permis de conduire|permiso de conducir|licencia de conducir|patente|"
-              r"carta de conducao|rijbewijs)", r"[A-Z0-9](?:[ -]?[A-Z0-9]){5,17}\b", 0.8, lambda v: sum(c.isdigit() for c in v) >= 4),
+              r"carta de conducao|rijbewijs|prawo jazdy|prawa jazdy|driver(?:'?s)? id)", r"[A-Z0-9](?:[ -]?[A-Z0-9]){5,17}\b", 0.8, lambda v: sum(c.isdigit() for c in v) >= 4),
     )),
     Type("TAX_ID", "national_id", "Tax or identity number of any country, by the words before it", (
         after(r"(?:tax(?:payer)?(?: identification)?(?: number| id| no)|national id(?:entity)?(?: card)?|identity card|personalausweis|"
