@@ -27,7 +27,7 @@ NOUN = r"(?:[ _.-]?(?i:numbers?|num|nbr|no|nr|nummer|numero|numer|code|id|key|va
 _NOUN_AT = re.compile(NOUN)
 
 
-_LABEL_EDGE = re.compile(r"[\n\t,;|<>()\[\]{}\"`=*\x9f]")
+_LABEL_EDGE = re.compile(r"[\n\t,;|<>()\[\]{}\"`=*&\x9f]")
 
 
 def label_start(text: str, place: int, before: int) -> int:
@@ -64,5 +64,8 @@ def strip(text: str, start: int, end: int) -> Piece:
 
 
 def is_head(cell: str) -> bool:
-    """Whether a cell may be the name of a column."""
-    return len(cell) <= MAX_LABEL and "@" not in cell and sum(c.isdigit() for c in cell) <= 4
+    """Whether a cell may be the name of a column: no value, and nothing that has one (`name: value`)."""
+    return len(cell) <= MAX_LABEL and not _NO_HEAD.search(cell) and sum(c.isdigit() for c in cell) <= 4
+
+
+_NO_HEAD = re.compile(r"@|[:=].")

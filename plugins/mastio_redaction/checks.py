@@ -12,7 +12,7 @@ import ipaddress
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import date
 from types import ModuleType
 from typing import Any
@@ -121,7 +121,11 @@ def _add_cards(subject: str, part: str, at: int, found: list[tuple[int, int]]) -
             ends = ends or _ends_of(groups)
             for length in lengths:
                 last = ends.get(place + length)
-                if last is not None and _is_card(number[place : place + length]):
+                if (
+                    last is not None
+                    and _is_card(number[place : place + length])
+                    and _is_even(subject, at + place + index, at + place + length + last, groups[index : last + 1])
+                ):
                     if not _is_no_card(subject, at + place + index):
                         free = place + length
                         found.append((at + place + index, at + free + last))
@@ -137,6 +141,12 @@ def _ends_of(groups: Iterable[str]) -> dict[int, int]:
             count += len(group)
             ends[count] = index
     return ends
+
+
+def _is_even(subject: str, start: int, end: int, groups: Sequence[str]) -> bool:
+    """Whether digits are written as one number: with one separator, or in groups (`1.4-1.8 1` is a path of a drawing)."""
+    kinds = {c for c in subject[start:end] if not c.isdigit()} if len(groups) > 1 else ()
+    return len(kinds) < 2 or all(len(group) > 2 for group in groups)
 
 
 def _is_no_card(subject: str, at: int) -> bool:
@@ -331,21 +341,28 @@ _PLACEHOLDER = re.compile(
 )
 
 
+_DOTTED = re.compile(r"[A-Za-z_]+\d{0,2}(?:_\w*)?(?:\.[A-Za-z_]+\d{0,2})+")
+"""A path of names in a program: `tokenize_1.FIELDS.TYPE`."""
+
+
 def is_random(text: str) -> bool:
     """Long and mixed enough to be a generated secret, and not a word that stands for one."""
-    if _PLACEHOLDER.search(text) or len(text) < 12:
+    if len(text) < 12 or _PLACEHOLDER.search(text) or _DOTTED.fullmatch(text):
         return False
     kinds = any(c.isdigit() for c in text) + any(c.islower() for c in text) + any(c.isupper() for c in text)
     return kinds >= 2 and any(c.isdigit() for c in text) and entropy(text) >= 3.0
 
 
-_CODE = re.compile(r"[A-Za-z_]+(?:[.=][A-Za-z_]+)+|.*:")
-"""An expression of a program (`self.realm`, `encoding=encoding`), or the next label."""
+_CODE = re.compile(r"[A-Za-z_]+(?:[.=][A-Za-z_]+)+|_*[A-Za-z]+(?:_+[A-Za-z]+)+_*|.*[:=]|\d{1,6}[.,]\d{1,6}%?")
+"""An expression of a program (`self.realm`, `encoding=encoding`, `new_password`), the next label, or a fraction."""
 
 
 def is_password(text: str) -> bool:
     """What somebody set as a password: not a variable, a placeholder or a word about passwords."""
     if _PLACEHOLDER.search(text) or text.lower() in NOT_PASSWORDS or _CODE.fullmatch(text):
+        return False
+    text = text.strip("*_|")  # of markup
+    if not any(c.isalnum() for c in text):
         return False
     return not text.isalpha() or not (text.islower() or text.istitle() or text.isupper())
 

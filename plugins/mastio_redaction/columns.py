@@ -97,6 +97,8 @@ def _delimited(text: str, place: int, end: int) -> Found | None:
     head = list(_split(text, start, end, mark))
     if not all(is_head(text[a:b]) for a, b in head) or _is_row(text, start, mark, len(head)):
         return None
+    if mark == "," and head[-1][0] == head[-1][1]:  # the arguments of a call, or a list
+        return None
     lines: list[Line] = []
     names = [text[a:b] for a, b in head]
     at = end + 1
@@ -149,7 +151,7 @@ def _line_end(text: str, start: int) -> int:
 
 def _mark_of(text: str, start: int, place: int, end: int) -> str | None:
     """What separates the label's cell from the next one, or from the one before it. "" for a line of one cell."""
-    after = text[noun_end(text, place) : end].lstrip("\"' _")
+    after = text[noun_end(text, place) : end].lstrip("\"' _.")
     rest = after.lstrip(" ")
     before = text[start : label_start(text, place, start)].rstrip("\"' ")
     for mark in _MARKS:

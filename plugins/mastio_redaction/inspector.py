@@ -17,6 +17,7 @@ from mastio.inspection import UNINSPECTED, Block, Carrier, Filter, Finding, Pass
 from mastio_redaction.cells import MAX_HEAD
 from mastio_redaction.columns import find_table_head
 from mastio_redaction.engine import Engine, Span
+from mastio_redaction.labels import read_before
 from mastio_redaction.recogniser import Recogniser, unite
 from mastio_redaction.rulings import Rulings, Side
 from mastio_redaction.strategies import Keys
@@ -98,14 +99,17 @@ class Finder:
     def _find_pieces(self, passages: Sequence[Passage], side: Side, found: list[list[Span]]) -> Iterator[None]:
         """Fills `found`, a piece of about `PIECE` characters for each step."""
         done = 0
+        previous = ""
         for passage in passages:
+            asked = "" if passage.name else read_before("", passage.text, previous)
+            previous = passage.text
             spans: list[Span] = []
             found.append(spans)
             head = ""
             for start, piece in cut(passage.text):
                 if start:
                     head = find_table_head(head, passage.text[_first_line(passage.text, start) : start])
-                before = head + passage.text[_row_start(passage.text, head, start) : start]
+                before = asked + head + passage.text[_row_start(passage.text, head, start) : start]
                 seen = self.engine.find_after(before, piece, name="" if start else passage.name, only=side.only)
                 is_last = start + len(piece) == len(passage.text)
                 behind = spans[-1].end if spans else 0

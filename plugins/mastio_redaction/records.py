@@ -34,8 +34,8 @@ _ITEM = re.compile(r"['\"]([^'\"\n]{2,160})['\"]|([^\s,'\"][^,'\"\n]{1,80})")
 _BULLETS = re.compile(rf"(?>{NOUN})['\"]?[ \t]{{0,3}}:[ \t\r]{{0,3}}\n(?P<items>(?:[ \t]{{0,24}}- [^\n]{{1,160}}(?:\n|\Z)){{1,{MAX_CELLS}}})")
 _BULLET = re.compile(r"- ['\"]?([^'\"\n]{2,160})")
 
-_ROW = re.compile(rf"(?>{NOUN})[ \t\"'*`:]{{0,12}}(?P<mark>[,;\t|])")
-_LINE_BEGIN = re.compile(r"(?:\A|\n)[ \t|\"'*`]{0,8}[^\n,;\t|]{0,40}\Z")
+_ROW = re.compile(rf"(?>{NOUN})\.?[ \"'*`:]*(?P<mark>[,;\t|])")
+_LINE_BEGIN = re.compile(r"(?:\A|\n)[ \t|\"'*`>-]{0,12}\Z")
 _TAGS = re.compile(r"(?:[^<>\n]{0,24}(?:</[A-Za-z]{1,8}>\s{0,20}){1,3})(?=<td)", re.IGNORECASE)
 _CELL = re.compile(r"<td\b[^<>]{0,100}>(?:<[^<>\n]{1,60}>|\s)*([^<>]{2,160})", re.IGNORECASE)
 
@@ -51,9 +51,16 @@ _MEMBER_AT = re.compile(rf"{_IS_MEMBER}(?:{_VALUE}|{_NUMBER}){_HOLDS}")
 _OTHER_RECORD = re.compile(r"\n[ \t]*(?:\r?\n|- )|</(?:tr|dict|record|row|div)>|<label|;\s*\n", re.IGNORECASE)
 
 
+_BREAK = re.compile(r"[\s,;|<]")
+
+
 def value_at(text: str, start: int, following: int) -> Piece:
     """What may begin with a value: up to the end of the line, or of the label that is `following`."""
-    end = min(start + MAX_VALUE, len(text), following if following > start else len(text))
+    end = min(start + MAX_VALUE, len(text))
+    if start < following < end:
+        if not _BREAK.search(text, start, following):  # a label stands where the value would be
+            return start, start
+        end = following
     line = text.find("\n", start, end)
     return start, line if line >= 0 else end
 

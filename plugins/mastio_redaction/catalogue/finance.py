@@ -27,7 +27,7 @@ TYPES = (
         after(r"(?:bic|swift)(?:[/ -](?:swift|bic))?", r"(?i:[A-Z]{6}[A-Z0-9]{2}(?:[A-Z0-9]{3})?)\b", 0.9, is_bic),
     )),
     Type("US_BANK_ROUTING", "financial", "ABA routing number, by the words before it", (
-        after(r"(?:routing|aba|rtn|transit)", r"\d{9}(?!\d)", 0.95, is_aba),
+        after(r"(?:(?:aba )?routing|aba|rtn|transit)", r"\d{9}(?!\d)", 0.95, is_aba),
     )),
     Type("BANK_ACCOUNT", "financial", "Bank account number, by the words before it", (
         after(r"(?:bank account|account|acct|konto|kontonummer|numer konta|compte|cuenta|conto|conta|rekening(?:nummer)?)",

@@ -90,7 +90,7 @@ def _is_hkid(text: str) -> bool:
 TYPES = (
     Type("US_SSN", "national_id", "US social security number", (
         shaped(rf"(?<![\d-]){_AREA}-(?!00)\d{{2}}-(?!0000)\d{{4}}(?![\d-])", 0.9, _is_ssn, trigger=r"\b\d{3}-\d{2}-\d{4}\b", behind=14, ahead=2),
-        after(r"(?:ssn|social security|soc\.? sec)", rf"{_AREA}[ -]?(?!00)\d{{2}}[ -]?(?!0000)\d{{4}}{_N}", 0.95, _is_ssn),
+        after(r"(?:ssn|social security|soc\.? sec|seguro social)", rf"{_AREA}[ -]?(?!00)\d{{2}}[ -]?(?!0000)\d{{4}}{_N}", 0.95, _is_ssn),
     )),
     Type("US_ITIN", "national_id", "US individual taxpayer number", (
         shaped(r"(?<![\d-])9\d{2}-\d{2}-\d{4}(?![\d-])", 0.92, by(stdnum.us.itin), trigger=r"\b9\d{2}-\d{2}-\d{4}\b", behind=14, ahead=2),
@@ -111,7 +111,7 @@ TYPES = (
         after(r"(?:abn|australian business(?: number)?)", rf"[1-9]\d[ ]?\d{{3}}[ ]?\d{{3}}[ ]?\d{{3}}{_N}", 0.95, by(stdnum.au.abn)),
     )),
     Type("AU_MEDICARE", "national_id", "Australian Medicare number, by the words before it", (
-        after(r"medicare", rf"[2-6]\d{{3}}[ -]?\d{{5}}[ -]?\d(?:[ /-]?\d)?{_N}", 0.95, _is_medicare),
+        after(r"medicare(?: card)?", rf"[2-6]\d{{3}}[ -]?\d{{5}}[ -]?\d(?:[ /-]?\d)?{_N}", 0.95, _is_medicare),
     )),
     Type("NZ_IRD", "national_id", "New Zealand IRD number, by the words before it", (
         after(r"ird", rf"\d{{2,3}}[ -]?\d{{3}}[ -]?\d{{3}}{_N}", 0.95, by(stdnum.nz.ird)),
@@ -149,7 +149,7 @@ TYPES = (
     )),
     Type("BE_NATIONAL_NUMBER", "national_id", "Belgian national number", (
         shaped(r"(?<![\d.])\d{2}\.\d{2}\.\d{2}-\d{3}\.\d{2}(?!\d)", 0.96, by(stdnum.be.nn), trigger=r"\b\d{2}\.\d{2}\.\d{2}-\d{3}\.\d{2}\b", behind=20),
-        after(r"(?:rijksregisternummer|registre national|numero national|national (?:register )?number|insz|niss)", rf"\d{{6}}[ -]?\d{{3}}[ -]?\d{{2}}{_N}", 0.95, by(stdnum.be.nn)),
+        after(r"(?:rijksregisternummer|registre national|numero national|nationaal nummer|national (?:register )?number|insz|niss)", rf"\d{{6}}[ -]?\d{{3}}[ -]?\d{{2}}{_N}", 0.95, by(stdnum.be.nn)),
     )),
     Type("IE_PPS", "national_id", "Irish personal public service number", (
         shaped(r"\b\d{7}[A-W][AHWTX]?\b", 0.85, by(stdnum.ie.pps), behind=12),
@@ -170,7 +170,7 @@ TYPES = (
         shaped(r"\b\d{6}[-+ABCDEFYXWVU]\d{3}[0-9A-FHJ-NPR-Y]\b", 0.89, by(stdnum.fi.hetu), behind=14),
     )),
     Type("PL_PESEL", "national_id", "Polish PESEL, by the words before it", (
-        after(r"pesel", rf"\d{{11}}{_N}", 0.96, by(stdnum.pl.pesel)),
+        after(r"(?:nr |numer )?pesel", rf"\d{{11}}{_N}", 0.96, by(stdnum.pl.pesel)),
     )),
     Type("CZ_BIRTH_NUMBER", "national_id", "Czech or Slovak birth number", (
         shaped(r"(?<![\d/])\d{6}/\d{3,4}(?![\d/])", 0.9, by(stdnum.cz.rc), trigger=r"\b\d{6}/\d{3}", behind=14, ahead=3),

@@ -161,8 +161,9 @@ TYPES = (
         after(r"p\.? ?o\.? box", r"\d{1,6}\b", 0.7),
     ), structured=False),
     Type("POSTAL_CODE", "pii", "Postal code, by its form or the words before it", (
-        after(r"(?:zip|zip ?code|postal ?code|post ?code|plz|postleitzahl|code postal|codigo postal|cap|cep)", r"[A-Z0-9]{2,5}(?:[ -]?[A-Z0-9]{2,4})?\b", 0.75,
+        after(r"(?:zip|zip ?code|postal ?code|post ?code|plz|postleitzahl|code postal|codigo postal|cep)", r"[A-Z0-9]{2,5}(?:[ -]?[A-Z0-9]{2,4})?\b", 0.75,
               lambda value: any(c.isdigit() for c in value)),
+        after("cap", r"\d{5}\b", 0.75),
         shaped(r"\b(?:GIR 0AA|[A-Z]{1,2}\d[A-Z\d]? \d[ABD-HJLNP-UW-Z]{2})\b", 0.7, trigger=r"\b[A-Z]{1,2}\d[A-Z\d]? \d[A-Z]{2}\b", behind=12),
         shaped(rf"\b{_US_STATE} (?P<v>\d{{5}}(?:-\d{{4}})?)\b(?![-.]?\d)", 0.65, trigger=r"\b[A-Z]{2} \d{5}\b", behind=16, ahead=8),
         shaped(r"\b[ABCEGHJ-NPRSTVXY]\d[ABCEGHJ-NPRSTV-Z] \d[ABCEGHJ-NPRSTV-Z]\d\b", 0.75, behind=12),

@@ -151,10 +151,11 @@ TYPES = (
     )),
     Type("SECRET", "credential", "Secret of an unknown kind: named as one, and random", (
         after(r"(?:secret|token|api[_ -]?key|apikey|access[_ -]?key|auth[_ -]?key|private[_ -]?key|client[_ -]?secret|"
-              r"encryption[_ -]?key|signing[_ -]?key|webhook[_ -]?key|credentials?)", rf"{_NO_CALL}[A-Za-z0-9+/_.~=-]{{16,512}}(?<![.])", 0.8,
+              r"encryption[_ -]?key|signing[_ -]?key|webhook[_ -]?key|credentials?|"
+              r"api-?schlussel|cle api|clave api|chiave api|chave api|api-?sleutel|klucz api)", rf"{_NO_CALL}[A-Za-z0-9+/_.~=-]{{16,512}}(?<![.])", 0.8,
               is_random, gap=r"(?:[_ -]?(?:key|value|id|string))?['\"]?\s{0,3}(?:[:=]|=>|:=|\bis\b|\bist\b|\best\b|\bes\b|,)\s{0,3}['\"`]?",
               ahead=540),
-        after(r"(?:secret|token|api key|access key|api-?schlussel|cle api|clave api|chiave api|chave api|api-?sleutel|klucz api)",
+        after(r"(?:secret|token|api key|access key)",
               r"[A-Za-z0-9+/_.~=-]{20,512}(?<![.])", 0.8, is_very_random,
               gap=r"['\"]?(?:\s{0,3}(?:[:=(]|=>|\b(?:is|ist|est|es|e|jest|to)\b|lautet)\s{0,3}|[ \t])['\"`]?", ahead=540),
     )),

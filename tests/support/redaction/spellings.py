@@ -165,7 +165,7 @@ KINDS: dict[str, Kind] = {
     "DK_CPR": _basic("DK_CPR", "CPR;cpr_nummer;CPR-nr", make=_bare("DK_CPR", _same, _cut(6, gap="-"))),
     "FI_HETU": _basic("FI_HETU", "HETU;henkilötunnus;hetu"),
     "FR_NIR": _basic("FR_NIR", "NIR;numéro de sécurité sociale;numero_secu;N° de sécurité sociale", "fr:numéro de sécurité sociale", _bare("FR_NIR", _same, _cut(1, 2, 2, 2, 3, 3))),
-    "BE_NATIONAL_NUMBER": _basic("BE_NATIONAL_NUMBER", "rijksregisternummer;numéro national;national_number_be", "nl:rijksregisternummer;fr:numéro national",
+    "BE_NATIONAL_NUMBER": _basic("BE_NATIONAL_NUMBER", "rijksregisternummer;numéro national;nationaal nummer", "nl:rijksregisternummer;fr:numéro national",
                                  _bare("BE_NATIONAL_NUMBER", _same, lambda v: f"{v[:2]}.{v[2:4]}.{v[4:6]}-{v[6:9]}.{v[9:]}")),
     "PT_NIF": _basic("PT_NIF", "NIF;nif;contribuinte;número de contribuinte", "pt:NIF", _bare("PT_NIF", _same, _cut(3, 3))),
     "IE_PPS": _basic("IE_PPS", "PPS;PPSN;pps_number"),
