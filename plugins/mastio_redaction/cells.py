@@ -21,7 +21,7 @@ Piece = tuple[int, int]
 Line = tuple[str, Piece]
 """A label, and the place of what may begin with its value."""
 
-NOUN = r"(?:[ _.-]?(?i:numbers?|num|nbr|no|nr|nummer|numero|numer|code|id|key|value|card)(?![A-Za-z0-9])\.?){0,2}"
+NOUN = r"(?:[ _.-]?(?i:numbers?|num|nbr|no|nr|nummer|numero|numer|code|id|key|value|card)(?![A-Za-z0-9])\.?){0,2}(?:(?:_|(?<=_))\d{1,2}(?![A-Za-z0-9]))?"
 """What may follow a label as a part of it."""
 
 _NOUN_AT = re.compile(NOUN)
@@ -51,7 +51,14 @@ def labelled(names: Sequence[str], cells: Iterable[Piece]) -> Iterator[Line]:
     """The cells that are long enough for a value, each with the name of its column."""
     for name, (start, end) in zip(names, cells, strict=False):
         if name and end - start >= MIN_VALUE:
+            bracket = _IN_BRACKETS.match(name) if name[-1] == ")" else None
+            if bracket is not None:  # `Social security number (SSN)`
+                yield bracket[2], (start, end)
+                name = bracket[1]
             yield name, (start, end)
+
+
+_IN_BRACKETS = re.compile(r"([^()]{2,40}?) ?\(([^()]{2,40})\)")
 
 
 def strip(text: str, start: int, end: int) -> Piece:

@@ -402,7 +402,7 @@ def is_very_random(text: str) -> bool:
 def is_user_name(text: str) -> bool:
     """A name that somebody logs in with: not a word about user names, and not an expression of a program."""
     first, _, rest = text.lower().partition(".")
-    return text.lower() not in NOT_USER_NAMES and not (rest and first in NOT_USER_NAMES)
+    return any(c.isalpha() for c in text) and text.lower() not in NOT_USER_NAMES and not (rest and first in NOT_USER_NAMES)
 
 
 def is_mail_address(text: str) -> bool:

@@ -108,7 +108,7 @@ def _delimited(text: str, place: int, end: int) -> Found | None:
         if stop - at > 100_000:
             break
         if _RULE.fullmatch(text, at, stop):
-            if stop == at and lines:
+            if stop == at and lines and not (mark == "|" and text[stop + 1 : stop + 2] == "|"):
                 break
         else:
             cells = _aligned(text, at, stop, head) if mark == "  " else list(_split(text, at, stop, mark))

@@ -18,11 +18,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from mastio.decoding import View
 
-from .cells import NOUN, Line, Piece, label_start, noun_end
+from .cells import MAX_LABEL, NOUN, Line, Piece, label_start, noun_end
 from .checks import is_strong_password
 from .columns import Tables
 from .records import MAX_VALUE, read_list, read_members, read_row, value_at
@@ -31,15 +31,22 @@ MAX_NAME = 64
 """Characters of a member's name that count as words before its value."""
 
 STRICT = 0.9
-"""The score of a rule with a check digit, or with words that announce nothing else."""
+"""The least score of a rule with a check digit, or with words that announce nothing else."""
+
+CHECKED = 0.93
+"""The least score of a rule with a check digit, or with a form and words of its own."""
 
 ROOM = 8
 """Characters from the end of a label to the end of the next one, at least, if a value is between them."""
 
 
-Evidence = Literal["form", "words", "far", "part"]
+Evidence = Literal["form", "words", "far", "part", "near"]
 """How strongly a reading connects labels and values: by its form (a table, markup); by words in a sentence; by a colon
-some words away; by a part of a longer name (`cpf_do_cliente`). `is_likely` says what each is good for."""
+some words away; by a part of a longer name (`cpf_do_cliente`); by standing near each other, no more. `is_likely` says
+what each is good for."""
+
+
+EVIDENCE: tuple[Evidence, ...] = get_args(Evidence)
 
 
 class Reading(NamedTuple):
@@ -54,6 +61,7 @@ class _Lines(NamedTuple):
     words: list[Line]
     far: list[Line]
     part: list[Line]
+    near: list[Line]
 
 
 def readings(text: str, places: Sequence[int], names: Sequence[int] = ()) -> Iterator[Reading]:
@@ -61,7 +69,7 @@ def readings(text: str, places: Sequence[int], names: Sequence[int] = ()) -> Ite
     ends (`ASSIGNMENT`). One reading for each kind of evidence that is there.
     """
     tables = Tables(text)
-    lines = _Lines([], [], [], [])
+    lines = _Lines([], [], [], [], [])
     ends = sorted(set(places))
     before = -ROOM
     chain: list[str] = []
@@ -75,28 +83,30 @@ def readings(text: str, places: Sequence[int], names: Sequence[int] = ()) -> Ite
             _read_after(text, chain, start, place, following, lines)
         lines.form.extend(read_members(text, chain[-1], place, following))
         if place - before >= ROOM:
-            lines.words.extend(_before_label(text, start, place))
+            _read_before(text, start, place, lines)
         before = place
     for place, following in zip(names, (*names[1:], len(text)), strict=False):
         lines.form.extend(_joined(text, place, following))
-    by: Evidence
-    for by, found in (("form", lines.form), ("words", lines.words), ("far", lines.far), ("part", lines.part)):
+    for by in EVIDENCE:
+        found: list[Line] = getattr(lines, by)
         if found:
             yield Reading(_view(text, found), by)
 
 
 def _read_after(text: str, chain: Sequence[str], start: int, place: int, following: int, lines: _Lines) -> None:
     """Adds what may be the value of labels that stand close together, the last of which ends at `place`."""
-    piece = _apart(text, start, place, following)
-    into = lines.form
-    if piece is None:
-        piece, into = _after_words(text, place, following), lines.words
-    if piece is None:
-        piece, into = _far(text, place, following), lines.far
-    if piece is None:
-        piece, into = _after_name(text, place, following), lines.part
-    if piece is not None:
-        into.extend((label, piece) for label in chain)
+    for into, read in (
+        (lines.form, lambda: _apart(text, start, place, following)),
+        (lines.words, lambda: _called(text, place)),
+        (lines.words, lambda: _after_words(text, place, following)),
+        (lines.far, lambda: _far(text, place, following)),
+        (lines.part, lambda: _after_name(text, place, following)),
+        (lines.near, lambda: _near(text, place, following)),
+    ):
+        pieces = tuple(read())
+        if pieces:
+            into.extend((label, piece) for piece in pieces for label in chain)
+            break
     lines.form.extend(read_list(text, chain[-1], place))
     for line in read_row(text, chain[-1], start, place):
         (lines.form if _is_word(text[slice(*line[1])]) else lines.words).append(line)
@@ -130,13 +140,15 @@ def _is_word(cell: str) -> bool:
 def is_likely(score: float, value: str, by: Evidence) -> bool:
     """Whether a value of a reading is taken. A weak rule needs more than letters. By words alone, a value needs digits,
     or a strict rule that found it in capitals, or has to look like a password. Far from its label, a number needs a
-    strict rule or eight digits. A part of a name is good for strict rules only.
+    strict rule or eight digits. A part of a name is good for strict rules only, and nearness for stricter ones.
     """
     if score < 0.75 and value.isalpha():
         return False
     if by == "form":
         return True
     digits = sum(c.isdigit() for c in value)
+    if by == "near":
+        return score >= CHECKED and digits >= 5
     if score < STRICT and (by == "part" or (by == "far" and digits < 8 and not any(c.isalpha() for c in value))):
         return False
     if digits < 3:
@@ -191,6 +203,7 @@ ASSIGNMENT = r"[a-z0-9][A-Z][A-Za-z0-9]{1,40}(?:['\"]?\s{0,2}[:=]|\(['\"]|>|['\"
 assignment, a call with a string (`setImei("…")`), the end of a tag, or of a string."""
 
 _JOINED = re.compile(r"([A-Za-z0-9]{2,60})(?:['\"]?\s{0,2}[:=]|\(['\"]|>|(?P<string>['\"][ ,]))\Z")
+_SETTERS = ("set ", "with ", "add ", "put ", "use ", "new ")
 _OPENING = re.compile(r"[=>]?\s{0,3}['\"`]?")
 _OPENING_TAGS = re.compile(r"(?:\s{0,20}</?[A-Za-z]{1,12}>){0,2}")
 
@@ -204,6 +217,8 @@ def _joined(text: str, place: int, following: int) -> Iterator[Line]:
     if match is None or opening is None:
         return
     label = split_words(match[1])
+    if text[place - 2] == "(" and not label.startswith(_SETTERS):  # getText("user.name")
+        return
     if match["string"]:
         yield from read_members(text, label, match.end(1), following)
     elif text[place - 1] == ">":
@@ -218,11 +233,11 @@ def _joined(text: str, place: int, following: int) -> Iterator[Line]:
 
 # --- apart and prose -----------------------------------------------------------------------------------------------
 
-_MARK = r"[ \t\r]+|</?[A-Za-z][^<>\n]{0,80}>|&(?:nbsp|quot|gt|lt);|[*_`'\"]"
+_MARK = r"[ \t\r]+|</?[A-Za-z][^<>\n]{0,80}>|<!\[CDATA\[|&(?:nbsp|quot|gt|lt);|[*_`'\"]"
 _BETWEEN = (
     rf"(?>(?:{_MARK}){{0,12}})(?P<line>\n[ \t]{{0,24}}(?>(?:<[^<>\n]{{1,80}}>){{0,4}}))?"
-    rf"(?P<mark>(?>(?:\][ \t]?(?:=|:)|[:=>|(\[]|->|\.{{3,}}|_{{3,}}|(?<= )-(?= )|\u2192)"
-    rf"(?:[ \t]+|{_MARK}|[(\[:>=]){{0,8}}))?(?(line)|(?(mark)|(?<=[>*`(\[])))"
+    rf"(?P<mark>(?>(?:\][ \t]?(?:=|:)|[:=>|(\[]|->|\.{{3,}}|_{{3,}}|#[ ]?:|(?<= )-(?= )|\u2192)"
+    rf"(?:[ \t]+|{_MARK}|[(\[:>=]|%[sdr](?=['\"])|(?<=['\"]),){{0,8}}))?(?(line)|(?(mark)|(?<=[>*`(\[])))"
     rf"(?>(?:{_MARK}){{0,6}})(?=[^\s<>|)\]])"
 )
 """Marks between a label and its value. One of them must be more than space."""
@@ -230,6 +245,9 @@ _BETWEEN = (
 _APART = re.compile(rf"(?>{NOUN})\.?{_BETWEEN}")
 _OF_NAME = re.compile(rf"(?:(?:[ _-]|(?<=_))[A-Za-z]{{1,20}}){{1,4}}{_BETWEEN}")
 """The rest of a longer name, and what follows it: `cpf_do_cliente = …`."""
+
+_BOLD = re.compile(rf"(?>{NOUN})(?:\*\*|__|`|</(?:b|strong|i|em|span|label|code)>)[ \t]{{1,4}}(?=\S)")
+"""Words in bold or the like, which are often a label."""
 
 _OPTION = re.compile(rf"(?>{NOUN})[ =]['\"]?(?=[^\s'\"-])")
 _IS_OPTION = re.compile(r"(?:\A|\s)--?[A-Za-z][\w-]{0,40}\Z")
@@ -252,56 +270,77 @@ _SECOND = re.compile(r"['\"],[ ]?(?P<quote>['\"])(?P<v>[^'\"\n]{2,160})(?P=quote
 """The second argument of a call, where the first one is the label: `put("imei", "…")`."""
 
 _SPEAKER = r"(?:[\[(][^\[\]()\n]{1,24}[\])][ ]?)?(?:<[^<>\n]{1,24}>|[^\W\d][\w .-]{0,30}(?:[ ]?\([^()\n]{1,20}\))?[:>])"
-_ASKED = re.compile(
-    rf"[^\n?]{{0,40}}(?:\?[\"'*_ \t]{{0,4}}(?:\n[ \t>*-]{{0,12}}){{0,3}}(?:{_SPEAKER})?|[.!:]?[ \t]*\n[ \t>*-]{{0,12}}{_SPEAKER})"
-    r"[ \t*_]{0,4}(?>(?:[^\W\d_][^\W\d_'-]{0,20}[,:.!;]?[ \t]){0,8})[\"'`(*]{0,3}(?=[^\s<>])"
-)
+_ANSWER = r"[ \t*_]{0,4}(?P<words>)(?>(?:[^\W\d_][^\W\d_'-]{0,20}[,:.!;]?[ \t]){0,8})[\"'`(*]{0,3}(?=[^\s<>])"
+_ASKED = re.compile(rf"[^\n?]{{0,40}}\?[\"'*_ \t]{{0,4}}(?:\n[ \t>*-]{{0,12}}){{0,3}}(?:{_SPEAKER})?{_ANSWER}")
 """The rest of a question, who answers, and words before the answer."""
 
+_YOURS = re.compile(r"(?i)\b(?:your|ihren?|deinen?|votre|ton|tu|su|tuo|suo|seu|sua|uw|jouw|twoj|panski)\b")
+_TOLD = re.compile(rf"[^\n?]{{0,24}}[.!:]?[ \t]*\n[ \t>*-]{{0,12}}{_SPEAKER}{_ANSWER}")
+"""The rest of a request, such as `your IMEI, please`, and the same."""
 
-def _apart(text: str, start: int, place: int, following: int) -> Piece | None:
+
+def _apart(text: str, start: int, place: int, following: int) -> Iterator[Piece]:
+    """What stands behind marks, as the value of an option (`--imei …`), or as the next argument of a call."""
     if text[place : place + 1] == "(":
-        called = _CALL.match(text, place, place + 170)  # password("…"), and not login(user)
-        return called.span("v") if called is not None else None
+        return
     match = _APART.match(text, place, place + 400)
     if match is not None and match.end() > place:
-        if match["mark"] is None and match["line"] is not None and is_last_cell(text, place):
-            return None
-        return value_at(text, match.end(), following)
+        if match["mark"] is not None or match["line"] is None or not is_last_cell(text, place):
+            yield value_at(text, match.end(), following)
+        return
     if _IS_OPTION.search(text, max(place - 44, 0), place) is not None:
-        option = _OPTION.match(text, place, place + 40)
-        if option is not None:
-            return value_at(text, option.end(), following)
-    if text[start - 1 : start] == "(" or text[start - 2 : start - 1] == "(":
+        match = _OPTION.match(text, place, place + 40)
+    if match is not None:
+        yield value_at(text, match.end(), following)
+    elif "(" in text[max(start - 2, 0) : start]:
         second = _SECOND.match(text, place, place + 200)
-        return second.span("v") if second is not None else None
-    return None
+        if second is not None:
+            yield second.span("v")
 
 
-def _after_words(text: str, place: int, following: int) -> Piece | None:
+def _called(text: str, place: int) -> Iterator[Piece]:
+    """The argument of a call: `password("…")`, and not `login(user)`."""
+    called = _CALL.match(text, place, place + 170) if text[place : place + 1] == "(" else None
+    if called is not None:
+        yield called.span("v")
+
+
+def _after_words(text: str, place: int, following: int) -> Iterator[Piece]:
+    """What a sentence, words in bold, or the answer to a question says. An answer may begin with its value, or with
+    other words.
+    """
     noun = noun_end(text, place)
     for begin in (place, noun) if noun > place else (place,):
         if text[begin : begin + 1] in _WORD_FOLLOWS:
             match = _WORDS.match(text, begin, begin + 140)
             if match is not None:
-                return value_at(text, match.end(), following)
-    place = noun
-    if text[place : place + 1] in _LINE_FOLLOWS:
-        match = _ASKED.match(text, place, place + 240)
+                yield value_at(text, match.end(), following)
+                return
+    match = _BOLD.match(text, place, place + 40)
+    if match is not None:
+        yield value_at(text, match.end(), following)
+        return
+    if text[noun : noun + 1] in _LINE_FOLLOWS:
+        match = _ASKED.match(text, noun, noun + 240)
+        if match is None and _YOURS.search(text, max(noun - 44, 0), noun) is not None:
+            match = _TOLD.match(text, noun, noun + 240)
         if match is not None:
-            return value_at(text, match.end(), following)
-    return None
+            yield value_at(text, match.end(), following)
+            if match.start("words") < match.end():
+                yield value_at(text, match.start("words"), following)
 
 
-def _far(text: str, place: int, following: int) -> Piece | None:
+def _far(text: str, place: int, following: int) -> Iterator[Piece]:
     place = noun_end(text, place)
     match = _FOR.match(text, place, place + 140) if text[place : place + 1] in _SPACE else None
-    return value_at(text, match.end(), following) if match is not None else None
+    if match is not None:
+        yield value_at(text, match.end(), following)
 
 
-def _after_name(text: str, place: int, following: int) -> Piece | None:
+def _after_name(text: str, place: int, following: int) -> Iterator[Piece]:
     match = _OF_NAME.match(text, place, place + 140)
-    return value_at(text, match.end(), following) if match is not None else None
+    if match is not None:
+        yield value_at(text, match.end(), following)
 
 
 _SPACE = frozenset((" ", "\t"))
@@ -315,31 +354,58 @@ _ARTICLE = (
     r"het|de|mijn|o|meu|minha)"
 )
 _MINE = re.compile(
-    rf",?[ \t](?i:is|was|ist|war|est|es|era|e)[ \t](?i:{_ARTICLE})[ \t](?P<label>[^()\[\]\n,;]{{0,30}})\Z"
+    rf",?[ \t](?i:is|was|as|ist|war|als|est|comme|es|era|como|e|come|to)[ \t](?i:{_ARTICLE})[ \t](?P<label>[^()\[\]\n,;]{{0,30}})\Z"
 )
 _GROUP = r"(?:[^\s,;()]*\d[^\s,;()]*|[A-Z]{2,11}|[A-Z][a-z]{2,8})"
 _TAIL = re.compile(rf"{_GROUP}(?: {_GROUP}){{0,7}}\Z")
 
 
-def _before_label(text: str, start: int, place: int) -> Iterator[Line]:
-    """What may be a value before the label: the groups with a digit that end there, each as a beginning."""
+def _read_before(text: str, start: int, place: int, lines: _Lines) -> None:
+    """Adds what may be a value before the label: in brackets or a sentence with it, or just near it."""
     first = max(start - 40, 0)
+    into = lines.words
     if text[start - 2 : start] in (" (", " ["):
         end = start - 2
     else:
         bracket = max(text.rfind(" (", first, place), text.rfind(" [", first, place))
         match = _BRACKET.match(text, bracket, place) if bracket >= 0 else _MINE.search(text, first, place)
-        if match is None:
-            return
-        end, start = match.start(), match.start("label")
+        if match is not None:
+            end, start = match.start(), match.start("label")
+        else:
+            run = _NEAR_BEFORE.search(text, max(place - NEAR - MAX_LABEL, 0), place)
+            if run is None:
+                return
+            end, into = run.end("run"), lines.near
+    into.extend((text[start:place], piece) for piece in _beginnings(text, end))
+
+
+def _beginnings(text: str, end: int) -> Iterator[Piece]:
+    """The groups with a digit that end at `end`, each as a beginning of a value."""
     first = max(end - 64, 0)
     run = _TAIL.search(text[first:end].rstrip())
     if run is None:
         return
     at, stop = first + run.start(), first + run.end()
     while True:
-        yield text[start:place], (at, stop)
+        yield at, stop
         space = text.find(" ", at, stop)
         if space < 0:
             return
         at = space + 1
+
+
+NEAR = 48
+"""Characters between a label and a value that are near each other."""
+
+_NEAR_BEFORE = re.compile(rf"(?:\A|[\s,;:(\"'])(?P<run>{_GROUP}(?: {_GROUP}){{0,7}})[^\w\n;][^\n;0-9]{{0,60}}\Z")
+_BEGINNING = re.compile(r"(?<![A-Za-z0-9.-])(?=[A-Z]{0,6}[0-9])")
+
+
+def _near(text: str, place: int, following: int) -> Iterator[Piece]:
+    """Where the next numbers after a label begin."""
+    end = min(place + NEAR, following, len(text))
+    stop = text.find("\n\n", place, end)
+    for count, found in enumerate(_BEGINNING.finditer(text, place, stop if stop >= 0 else end)):
+        if count == 2:
+            return
+        yield value_at(text, found.start(), len(text))

@@ -39,15 +39,17 @@ _LINE_BEGIN = re.compile(r"(?:\A|\n)[ \t|\"'*`>-]{0,12}\Z")
 _TAGS = re.compile(r"(?:[^<>\n]{0,24}(?:</[A-Za-z]{1,8}>\s{0,20}){1,3})(?=<td)", re.IGNORECASE)
 _CELL = re.compile(r"<td\b[^<>]{0,100}>(?:<[^<>\n]{1,60}>|\s)*([^<>]{2,160})", re.IGNORECASE)
 
-_BEFORE_MEMBER = tuple(
-    re.compile(
-        rf"(?>{NOUN})(?:['\"]|(?=<)|[ \t]{{0,3}}:?[ \t\r]{{0,3}}(?=\n))"
-        rf"(?P<between>[^}}\[\]]{{0,{_REACH}}}?){_IS_MEMBER}{holder}{_HOLDS}(?=[^\s'\"{{\[])"
-    )
-    for holder in (_VALUE, _NUMBER)
+_INSIDE = rf"(?>{NOUN})(?:['\"]|[ \t]{{0,3}}:?[ \t\r]{{0,3}}(?=\n))(?P<between>[^}}\[\]<>]{{0,{_REACH}}}?){_IS_MEMBER}"
+_BEFORE_MEMBER = (
+    re.compile(rf"{_INSIDE}{_VALUE}{_HOLDS}"),
+    re.compile(rf"(?>{NOUN})(?=<)(?P<between>[^}}\[\]]{{0,{_REACH}}}?){_IS_MEMBER}(?i:value){_HOLDS}"),
+    re.compile(rf"{_INSIDE}{_NUMBER}{_HOLDS}"),
 )
+"""The rest of a record up to its value: in the same element, in a later one, and where only a number is named."""
+
 _IS_NAMED = re.compile(r"(?i:name|key|label|field|type|kind|title|id_?type|system|code)['\"]?\s{0,3}[:=]>?\s{0,3}['\"]?[^'\"<>\n{}:=,]{0,40}\Z")
 _MEMBER_AT = re.compile(rf"{_IS_MEMBER}(?:{_VALUE}|{_NUMBER}){_HOLDS}")
+_NO_VALUE = frozenset(("", " ", "\n", "'", '"', "{", "["))
 _OTHER_RECORD = re.compile(r"\n[ \t]*(?:\r?\n|- )|</(?:tr|dict|record|row|div)>|<label|;\s*\n", re.IGNORECASE)
 
 
@@ -110,7 +112,8 @@ def read_members(text: str, label: str, place: int, following: int) -> Iterator[
     for member in _BEFORE_MEMBER:
         match = member.match(text, place, place + _REACH + 40)
         if match is not None and _OTHER_RECORD.search(match["between"]) is None:
-            yield label, value_at(text, match.end(), following)
+            if text[match.end() : match.end() + 1] not in _NO_VALUE:
+                yield label, value_at(text, match.end(), following)
             break
     named = _IS_NAMED.search(text, max(place - 100, 0), place)
     if named is None:
