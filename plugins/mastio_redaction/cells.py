@@ -36,7 +36,9 @@ def label_start(text: str, place: int, before: int) -> int:
     """
     first = max(place - MAX_LABEL, before, 0)
     window = text[first:place]
-    edge = max((match.end() for match in _LABEL_EDGE.finditer(window)), default=0)
+    edge = 0
+    for match in _LABEL_EDGE.finditer(window):
+        edge = match.end()
     if edge == 0 and first:  # not in the midst of a word
         edge = window.find(" ") + 1
     return first + edge

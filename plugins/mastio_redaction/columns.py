@@ -78,7 +78,7 @@ Found = tuple[list[Line], int]
 
 def _plain(text: str) -> str:
     """The text with the marks of drawn and wiki tables as those of Markdown, each in its place."""
-    if not text.isascii():
+    if "\u2502" in text or "\u2503" in text or "\u2551" in text:
         text = text.translate(_DRAWN)
     if "{|" in text:
         text = _WIKI_HEAD.sub("\n|", text.replace("!!", "||"))

@@ -24,8 +24,8 @@ from . import labels
 from .custom import Custom, Own
 from .rule import Rule, Type
 
-SEPARATOR = "\x9f"
-"""Between texts that are scanned together: no word, no space, and nothing that a value may have inside."""
+SEPARATOR = labels.BETWEEN_TEXTS
+"""No word, no space, and nothing that a value may have inside."""
 
 _ENCODED = (
     r"%(?:[2-7][0-9A-Fa-f]|0[9AaDd]|[C-Fc-f][0-9A-Fa-f]%)",

@@ -25,7 +25,10 @@ from mastio.decoding import View
 from .cells import MAX_LABEL, NOUN, Line, Piece, label_start, noun_end
 from .checks import is_strong_password
 from .columns import Tables
-from .records import MAX_VALUE, read_list, read_members, read_row, value_at
+from .records import MAX_VALUE, read_id, read_list, read_members, read_row, value_at
+
+BETWEEN_TEXTS = "\x9f"
+"""What stands between texts that are scanned together: no label has its value behind it."""
 
 MAX_NAME = 64
 """Characters of a member's name that count as words before its value."""
@@ -101,6 +104,7 @@ def _read_after(text: str, chain: Sequence[str], start: int, place: int, followi
         (lines.words, lambda: _after_words(text, place, following)),
         (lines.far, lambda: _far(text, place, following)),
         (lines.part, lambda: _after_name(text, place, following)),
+        (lines.part, lambda: read_id(text, place, following)),
         (lines.near, lambda: _near(text, place, following)),
     ):
         pieces = tuple(read())
@@ -271,11 +275,11 @@ _SECOND = re.compile(r"['\"],[ ]?(?P<quote>['\"])(?P<v>[^'\"\n]{2,160})(?P=quote
 
 _SPEAKER = r"(?:[\[(][^\[\]()\n]{1,24}[\])][ ]?)?(?:<[^<>\n]{1,24}>|[^\W\d][\w .-]{0,30}(?:[ ]?\([^()\n]{1,20}\))?[:>])"
 _ANSWER = r"[ \t*_]{0,4}(?P<words>)(?>(?:[^\W\d_][^\W\d_'-]{0,20}[,:.!;]?[ \t]){0,8})[\"'`(*]{0,3}(?=[^\s<>])"
-_ASKED = re.compile(rf"[^\n?]{{0,40}}\?[\"'*_ \t]{{0,4}}(?:\n[ \t>*-]{{0,12}}){{0,3}}(?:{_SPEAKER})?{_ANSWER}")
+_ASKED = re.compile(rf"[^\n?\x9f]{{0,40}}\?[\"'*_ \t]{{0,4}}(?:\n[ \t>*-]{{0,12}}){{0,3}}(?:{_SPEAKER})?{_ANSWER}")
 """The rest of a question, who answers, and words before the answer."""
 
 _YOURS = re.compile(r"(?i)\b(?:your|ihren?|deinen?|votre|ton|tu|su|tuo|suo|seu|sua|uw|jouw|twoj|panski)\b")
-_TOLD = re.compile(rf"[^\n?]{{0,24}}[.!:]?[ \t]*\n[ \t>*-]{{0,12}}{_SPEAKER}{_ANSWER}")
+_TOLD = re.compile(rf"[^\n?\x9f]{{0,24}}[.!:]?[ \t]*\n[ \t>*-]{{0,12}}{_SPEAKER}{_ANSWER}")
 """The rest of a request, such as `your IMEI, please`, and the same."""
 
 
@@ -288,7 +292,7 @@ def _apart(text: str, start: int, place: int, following: int) -> Iterator[Piece]
         if match["mark"] is not None or match["line"] is None or not is_last_cell(text, place):
             yield value_at(text, match.end(), following)
         return
-    if _IS_OPTION.search(text, max(place - 44, 0), place) is not None:
+    if text.rfind("-", max(place - 44, 0), place) >= 0 and _IS_OPTION.search(text, max(place - 44, 0), place):
         match = _OPTION.match(text, place, place + 40)
     if match is not None:
         yield value_at(text, match.end(), following)
@@ -321,8 +325,8 @@ def _after_words(text: str, place: int, following: int) -> Iterator[Piece]:
         yield value_at(text, match.end(), following)
         return
     if text[noun : noun + 1] in _LINE_FOLLOWS:
-        match = _ASKED.match(text, noun, noun + 240)
-        if match is None and _YOURS.search(text, max(noun - 44, 0), noun) is not None:
+        match = _ASKED.match(text, noun, noun + 240) if text.find("?", noun, noun + 41) >= 0 else None
+        if match is None and text.find("\n", noun, noun + 28) >= 0 and _YOURS.search(text, max(noun - 44, 0), noun):
             match = _TOLD.match(text, noun, noun + 240)
         if match is not None:
             yield value_at(text, match.end(), following)
@@ -349,10 +353,11 @@ _LINE_FOLLOWS = frozenset((" ", "\t", "?", ".", ":", "\n", "!"))
 
 
 _BRACKET = re.compile(r"[ \t][(\[](?P<label>[^()\[\]\n]{0,30})\Z")
-_ARTICLE = (
-    r"(?:my|the|our|his|her|their|your|an?|meine?|die|der|das|unsere?|seine?|ihre?|mon|ma|le|la|notre|mi|su|el|il|mio|mia|lo|"
-    r"het|de|mijn|o|meu|minha)"
+_ARTICLES = frozenset(
+    "my the our his her their your a an mein meine die der das unser unsere sein seine ihr ihre mon ma le la notre mi su el il "
+    "mio mia lo het de mijn o meu minha moj moje moja".split()
 )
+_ARTICLE = rf"(?:{'|'.join(sorted(_ARTICLES))})"
 _MINE = re.compile(
     rf",?[ \t](?i:is|was|as|ist|war|als|est|comme|es|era|como|e|come|to)[ \t](?i:{_ARTICLE})[ \t](?P<label>[^()\[\]\n,;]{{0,30}})\Z"
 )
@@ -368,9 +373,15 @@ def _read_before(text: str, start: int, place: int, lines: _Lines) -> None:
         end = start - 2
     else:
         bracket = max(text.rfind(" (", first, place), text.rfind(" [", first, place))
-        match = _BRACKET.match(text, bracket, place) if bracket >= 0 else _MINE.search(text, first, place)
+        if bracket >= 0:
+            match = _BRACKET.match(text, bracket, place)
+        else:
+            is_said = not _ARTICLES.isdisjoint(text[first:place].lower().split())
+            match = _MINE.search(text, first, place) if is_said else None
         if match is not None:
             end, start = match.start(), match.start("label")
+        elif _DIGITS.search(text, max(place - NEAR - MAX_LABEL, 0), place) is None:
+            return
         else:
             run = _NEAR_BEFORE.search(text, max(place - NEAR - MAX_LABEL, 0), place)
             if run is None:
@@ -397,15 +408,18 @@ def _beginnings(text: str, end: int) -> Iterator[Piece]:
 NEAR = 48
 """Characters between a label and a value that are near each other."""
 
-_NEAR_BEFORE = re.compile(rf"(?:\A|[\s,;:(\"'])(?P<run>{_GROUP}(?: {_GROUP}){{0,7}})[^\w\n;][^\n;0-9]{{0,60}}\Z")
+_NEAR_BEFORE = re.compile(rf"(?:\A|[\s,;:(\"'])(?P<run>{_GROUP}(?: {_GROUP}){{0,7}})[^\w\n;\x9f][^\n;0-9\x9f]{{0,60}}\Z")
+_DIGITS = re.compile(r"\d\d")
 _BEGINNING = re.compile(r"(?<![A-Za-z0-9.-])(?=[A-Z]{0,6}[0-9])")
 
 
 def _near(text: str, place: int, following: int) -> Iterator[Piece]:
     """Where the next numbers after a label begin."""
     end = min(place + NEAR, following, len(text))
-    stop = text.find("\n\n", place, end)
-    for count, found in enumerate(_BEGINNING.finditer(text, place, stop if stop >= 0 else end)):
+    for stop in ("\n\n", BETWEEN_TEXTS):
+        at = text.find(stop, place, end)
+        end = at if at >= 0 else end
+    for count, found in enumerate(_BEGINNING.finditer(text, place, end)):
         if count == 2:
             return
         yield value_at(text, found.start(), len(text))

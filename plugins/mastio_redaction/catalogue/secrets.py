@@ -161,6 +161,6 @@ TYPES = (
     )),
     Type("USERNAME", "credential", "User name, by the words before it", (
         after(r"(?:user[_ -]?name|user[_ -]?id|login|benutzername|nom d.utilisateur|usuario|nome utente|gebruikersnaam|utilizador|nazwa uzytkownika)",
-              r"[A-Za-z0-9](?:[A-Za-z0-9_@+-]|[.](?=[A-Za-z0-9])){2,63}+(?!['\"]?[\[(])", 0.7, is_user_name, gap=r"['\"]?\s{0,2}(?:[:=]|\bis\b|\bist\b|\best\b|\bes\b)\s{0,2}['\"`]?"),
+              r"[A-Za-z0-9](?:[A-Za-z0-9_@+-]|[.](?=[A-Za-z0-9])){2,63}+(?!['\"]?[\[(]|[/\\])", 0.7, is_user_name, gap=r"['\"]?\s{0,2}(?:[:=]|\bis\b|\bist\b|\best\b|\bes\b)\s{0,2}['\"`]?"),
     )),
 )  # fmt: skip

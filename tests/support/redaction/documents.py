@@ -229,7 +229,7 @@ _each("logfmt", lambda f: f'ts=2026-04-01T10:22:33Z level=info svc=kyc {_snake(f
 _each("log line", lambda f: f"2026-04-01 10:22:33,120 DEBUG [http-7] c.e.Service - saved {_camel(f.label)}={f.values[0]}, status=OK")
 _each("log brackets", lambda f: f"[2026-04-01 10:22:33] app.INFO: lookup failed [{f.label}: {f.values[0]}] []")
 _each("header", lambda f: f"X-{_name(f.label).replace('_', '-')}: {f.values[0]}", before="POST /v1/kyc HTTP/1.1\nHost: api.example.com\n")
-_each("query", lambda f: f"{_snake(f.label)}={f.values[0].replace(' ', '+') if f.kind not in ('CREDIT_CARD',) else f.values[0]}", between="&", before="https://api.example.com/v1/kyc?page=2&")
+_each("query", lambda f: f"{_snake(f.label)}={f.values[0].replace(' ', '')}", between="&", before="https://api.example.com/v1/kyc?page=2&")
 _each("xml", lambda f: f"  <{_camel(f.label)}>{f.values[0]}</{_camel(f.label)}>", before="<customer>\n", after="\n</customer>")
 _each("xml fields", lambda f: f'  <field name="{_snake(f.label)}">{f.values[0]}</field>', before="<doc>\n", after="\n</doc>")
 _each("xml attributes", lambda f: f'  <add key="{_name(f.label)}" value="{f.values[0]}" />', before="<appSettings>\n", after="\n</appSettings>")
@@ -329,6 +329,7 @@ def build(layout: str, fields: list[tuple[str, str, str, tuple[str, ...]]], rand
         kinds.update(dict.fromkeys(values, kind))
         marked.append(Field(kind, label, tuple(f"{BEGIN}{value}{END}" for value in values), word))
     text = LAYOUTS[layout](marked, random)
-    there = {match[1].replace("+", " ") if match[1] not in kinds else match[1] for match in _MARKED.finditer(text)}
+    there = {match[1] for match in _MARKED.finditer(text)}
+    kinds |= {value.replace(" ", ""): kind for value, kind in kinds.items()}
     clean = text.replace(BEGIN, "").replace(END, "")
     return Labelled(clean, tuple((value, kind) for value, kind in kinds.items() if value in there), layout)
