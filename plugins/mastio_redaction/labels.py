@@ -361,8 +361,7 @@ _ARTICLE = rf"(?:{'|'.join(sorted(_ARTICLES))})"
 _MINE = re.compile(
     rf",?[ \t](?i:is|was|as|ist|war|als|est|comme|es|era|como|e|come|to)[ \t](?i:{_ARTICLE})[ \t](?P<label>[^()\[\]\n,;]{{0,30}})\Z"
 )
-_GROUP = r"(?:[^\s,;()]*\d[^\s,;()]*|[A-Z]{2,11}|[A-Z][a-z]{2,8})"
-_TAIL = re.compile(rf"{_GROUP}(?: {_GROUP}){{0,7}}\Z")
+_GROUP = re.compile(r"[^\s,;()]*\d[^\s,;()]*|[A-Z]{2,11}|[A-Z][a-z]{2,8}")
 
 
 def _read_before(text: str, start: int, place: int, lines: _Lines) -> None:
@@ -380,36 +379,55 @@ def _read_before(text: str, start: int, place: int, lines: _Lines) -> None:
             match = _MINE.search(text, first, place) if is_said else None
         if match is not None:
             end, start = match.start(), match.start("label")
-        elif _DIGITS.search(text, max(place - NEAR - MAX_LABEL, 0), place) is None:
-            return
         else:
-            run = _NEAR_BEFORE.search(text, max(place - NEAR - MAX_LABEL, 0), place)
-            if run is None:
+            end, into = _number_before(text, place), lines.near
+            if end < 0:
                 return
-            end, into = run.end("run"), lines.near
     into.extend((text[start:place], piece) for piece in _beginnings(text, end))
 
 
 def _beginnings(text: str, end: int) -> Iterator[Piece]:
-    """The groups with a digit that end at `end`, each as a beginning of a value."""
-    first = max(end - 64, 0)
-    run = _TAIL.search(text[first:end].rstrip())
-    if run is None:
-        return
-    at, stop = first + run.start(), first + run.end()
-    while True:
-        yield at, stop
-        space = text.find(" ", at, stop)
-        if space < 0:
+    """The groups with a digit, or in capitals, that end at `end`, each as a beginning of a value."""
+    while end > 0 and text[end - 1] == " ":
+        end -= 1
+    start = end
+    for _ in range(MAX_GROUPS):
+        group = max(text.rfind(" ", max(start - MAX_GROUP, 0), start) + 1, start - MAX_GROUP, 0)
+        edge = max(map(text[group:start].rfind, ",;()\n\t\x9f")) + 1
+        if _GROUP.fullmatch(text, group + edge, start) is None:
             return
-        at = space + 1
+        yield group + edge, end
+        if edge or group == 0 or text[group - 1] != " ":
+            return
+        start = group - 1
 
+
+MAX_GROUP = 80
+"""Characters of one group of a value before its label."""
+
+MAX_GROUPS = 8
+"""Groups of a value before its label."""
+
+
+def _number_before(text: str, place: int) -> int:
+    """Where the last number before a label ends that may be its value; -1 where none is near."""
+    first = max(place - NEAR - MAX_LABEL, 0)
+    at = place - 1
+    while at >= first and not text[at].isdigit():
+        if text[at] in _NEAR_ENDS:
+            return -1
+        at -= 1
+    end = at + 1
+    while end < place and text[end].isalnum():
+        end += 1
+    return end if at >= first and end < place and text[end] != "_" else -1
+
+
+_NEAR_ENDS = frozenset("\n;\x9f")
 
 NEAR = 48
 """Characters between a label and a value that are near each other."""
 
-_NEAR_BEFORE = re.compile(rf"(?:\A|[\s,;:(\"'])(?P<run>{_GROUP}(?: {_GROUP}){{0,7}})[^\w\n;\x9f][^\n;0-9\x9f]{{0,60}}\Z")
-_DIGITS = re.compile(r"\d\d")
 _BEGINNING = re.compile(r"(?<![A-Za-z0-9.-])(?=[A-Z]{0,6}[0-9])")
 
 

@@ -24,11 +24,9 @@ MAX_CELLS = 16
 _REACH = 200
 """Characters between a label and the member that has its value."""
 
-_VALUE = r"(?i:value|val|content|text|data|answer)"
-_NUMBER = r"(?i:number|num|no|nr|nummer|numero|identifier)"
-_ID = r"(?i:id)"
-_HOLDS = r"['\"]?\s{0,3}[:=]>?\s{0,3}['\"]?"
-_IS_MEMBER = r"(?<![A-Za-z0-9-])"
+_VALUES = ("value", "val", "content", "text", "data", "answer")
+_NUMBERS = ("number", "num", "no", "nr", "nummer", "numero", "identifier")
+"""Members that hold a value and do not say what it is."""
 
 _LIST = re.compile(rf"(?>{NOUN})['\"]?[ \t]{{0,3}}[:=]{{1,2}}>?[ \t]{{0,3}}[\[(](?P<items>[^\[\](){{}}]{{2,600}})[\])]")
 _ITEM = re.compile(r"['\"]([^'\"\n]{2,160})['\"]|([^\s,'\"][^,'\"\n]{1,80})")
@@ -40,25 +38,16 @@ _LINE_BEGIN = re.compile(r"(?:\A|\n)[ \t|\"'*`>-]{0,12}\Z")
 _TAGS = re.compile(r"(?:[^<>\n]{0,24}(?:</[A-Za-z]{1,8}>\s{0,20}){1,3})(?=<td)", re.IGNORECASE)
 _CELL = re.compile(r"<td\b[^<>]{0,100}>(?:<[^<>\n]{1,60}>|\s)*([^<>]{2,160})", re.IGNORECASE)
 
-_INSIDE = rf"(?>{NOUN})(?:['\"]|[ \t]{{0,3}}:?[ \t\r]{{0,3}}(?=\n))(?P<between>[^}}\[\]<>\x9f]{{0,{_REACH}}}?){_IS_MEMBER}"
-_BEFORE_MEMBER = (
-    re.compile(rf"{_INSIDE}{_VALUE}{_HOLDS}"),
-    re.compile(rf"(?>{NOUN})(?=<)(?P<between>[^}}\[\]\x9f]{{0,{_REACH}}}?){_IS_MEMBER}(?i:value){_HOLDS}"),
-    re.compile(rf"{_INSIDE}{_NUMBER}{_HOLDS}"),
-)
-"""The rest of a record up to its value: in the same element, in a later one, and where only a number is named."""
+_ASSIGNED = re.compile(r"[:=]>?\s{0,3}['\"]?")
+_MOST_MEMBERS = 8
+"""Members of a record that are looked at for one label."""
 
-_ID_INSIDE = re.compile(rf"{_INSIDE}{_ID}{_HOLDS}")
-
-_IN_RECORD, _IN_ELEMENT = (_BEFORE_MEMBER[0], _BEFORE_MEMBER[2]), (_BEFORE_MEMBER[1],)
 _SPACES = frozenset((" ", "\t", ":", "\r", "\n"))
 _BETWEEN_NAMES = re.compile(r"[<>\n{},\x9f]")
 _NAMERS = ("name", "key", "label", "field", "type", "kind", "title", "system", "code")
-_MEMBER_AT = re.compile(rf"{_IS_MEMBER}(?:{_VALUE}|{_NUMBER}){_HOLDS}")
+_RECORD_END = re.compile(r"[}\[\]<>\x9f]|\n[ \t]*(?:\r?\n|- )|;\s*\n")
+_ELEMENT_END = re.compile(r"[}\[\]\x9f]|\n[ \t]*\r?\n|</(?:tr|dict|record|row|div)>|<label", re.IGNORECASE)
 _NO_VALUE = frozenset(("", " ", "\n", "'", '"', "{", "["))
-_OTHER_RECORD = re.compile(r"\n[ \t]*(?:\r?\n|- )|</(?:tr|dict|record|row|div)>|<label|;\s*\n", re.IGNORECASE)
-
-
 _BREAK = re.compile(r"[\s,;|<]")
 
 
@@ -115,37 +104,58 @@ def read_row(text: str, label: str, start: int, place: int) -> Iterator[Line]:
 
 def read_members(text: str, label: str, place: int, following: int) -> Iterator[Line]:
     """The member that has the value, in a record that has the label as a name or in another member."""
-    for member in _members_after(text, place):
-        match = member.match(text, place, place + _REACH + 40)
-        if match is not None and _OTHER_RECORD.search(match["between"]) is None:
-            if text[match.end() : match.end() + 1] not in _NO_VALUE:
-                yield label, value_at(text, match.end(), following)
-            break
+    start, end = _rest_of_record(text, place)
+    if start < end:
+        held = _find_held(text, start, end, _VALUES)
+        if held < 0 and text[start] != "<":
+            held = _find_held(text, start, end, _NUMBERS)
+        if held >= 0:
+            yield label, value_at(text, held, following)
     named = _naming_member(text, place)
-    if named < 0:
-        return
-    first = max(named - _REACH, 0)
-    window = text[first:named]
-    first += max(window.rfind("{"), window.rfind("<"), window.rfind("}"), window.rfind("\n\n"), window.rfind("\x9f")) + 1
-    holder = _MEMBER_AT.search(text, first, named)
-    if holder is not None:
-        yield label, value_at(text, holder.end(), named)
+    if named >= 0:
+        first = max(named - _REACH, 0)
+        window = text[first:named]
+        first += max(map(window.rfind, ("{", "<", "}", "\n\n", "\x9f"))) + 1
+        held = _find_held(text, first, named, (*_VALUES, *_NUMBERS))
+        if held >= 0:
+            yield label, value_at(text, held, named)
 
 
 def read_id(text: str, place: int, following: int) -> Iterator[Piece]:
     """The `id` in a record that has the label: often no more than a name in a program."""
-    match = _ID_INSIDE.match(text, place, place + _REACH + 40) if _members_after(text, place) is _IN_RECORD else None
-    if match is not None and _OTHER_RECORD.search(match["between"]) is None:
-        yield value_at(text, match.end(), following)
+    start, end = _rest_of_record(text, place)
+    held = _find_held(text, start, end, ("id",)) if start < end and text[start] != "<" else -1
+    if held >= 0:
+        yield value_at(text, held, following)
 
 
-def _members_after(text: str, place: int) -> tuple[re.Pattern[str], ...]:
-    """What may follow the label that ends at `place`."""
-    place = noun_end(text, place)
-    follows = text[place : place + 1]
-    if follows in ("'", '"') or (follows in _SPACES and text.find("\n", place, place + 8) >= 0):
-        return _IN_RECORD
-    return _IN_ELEMENT if follows == "<" else ()
+def _rest_of_record(text: str, place: int) -> Piece:
+    """Where the members may be that stand behind the label that ends at `place`; an empty piece where there are none."""
+    start = noun_end(text, place)
+    follows = text[start : start + 1]
+    if follows == "<":
+        ends = _ELEMENT_END
+    elif follows in ("'", '"') or (follows in _SPACES and text.find("\n", start, start + 8) >= 0):
+        ends = _RECORD_END
+    else:
+        return start, start
+    end = min(start + _REACH, len(text))
+    stop = ends.search(text, start, end)
+    return start, stop.start() if stop is not None else end
+
+
+def _find_held(text: str, start: int, end: int, names: tuple[str, ...]) -> int:
+    """Where the value of the first member begins that is called by one of the `names`; -1 where it has none."""
+    for count, match in enumerate(_ASSIGNED.finditer(text, start, end)):
+        if count == _MOST_MEMBERS:
+            break
+        name = text[max(match.start() - 16, start) : match.start()].rstrip(" '\"\t")
+        word = name.lower()
+        if word.endswith(names):
+            known = max(len(one) for one in names if word.endswith(one))
+            if not (word[: -known][-1:].isalnum() or word[: -known][-1:] == "-"):
+                return -1 if text[match.end() : match.end() + 1] in _NO_VALUE else match.end()
+    return -1
 
 
 def _naming_member(text: str, place: int) -> int:
