@@ -33,6 +33,7 @@ _ALIGNED = re.compile(r"\S+(?: \S+)*")
 _VALUES = re.compile(r"\s{0,40}\bVALUES\s{0,40}", re.IGNORECASE)
 _TUPLE = re.compile(r"\s{0,40},?\s{0,40}\(((?>(?:'(?:[^'\n]|'')*'|\"[^\"\n]*\"|\([^()'\"\n]{0,80}\)|[^()'\"])*))\)")
 _ITEM = re.compile(r"\s*(?:[NEB]?'((?:[^'\n]|'')*)'|\"([^\"\n]*)\"|([^,'\"]*))\s*(?:,|\Z)")
+_ASSIGNS = frozenset((":", "="))
 _RULE = re.compile(r"[\s|:+=-]*")
 """A line that only draws: `|---|:--:|`."""
 
@@ -88,6 +89,8 @@ def _plain(text: str) -> str:
 
 
 def _delimited(text: str, place: int, end: int) -> Found | None:
+    if text[place : place + 3].lstrip("\"' ")[:1] in _ASSIGNS:
+        return None
     start = text.rfind("\n", max(place - MAX_HEAD, 0), place) + 1
     if start == 0 and place > MAX_HEAD:
         return None

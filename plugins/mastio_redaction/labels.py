@@ -25,7 +25,7 @@ from mastio.decoding import View
 from .cells import MAX_LABEL, NOUN, Line, Piece, label_start, noun_end
 from .checks import is_strong_password
 from .columns import Tables
-from .records import MAX_VALUE, read_id, read_list, read_members, read_row, value_at
+from .records import MAX_VALUE, read_list, read_members, read_row, value_at
 
 BETWEEN_TEXTS = "\x9f"
 """What stands between texts that are scanned together: no label has its value behind it."""
@@ -84,7 +84,8 @@ def readings(text: str, places: Sequence[int], names: Sequence[int] = ()) -> Ite
         chain = [*chain[-2:], text[start:place]] if place - before < ROOM else [text[start:place]]
         if following - place >= ROOM:
             _read_after(text, chain, start, place, following, lines)
-        lines.form.extend(read_members(text, chain[-1], place, following))
+        for piece, is_id in read_members(text, place, following):
+            (lines.part if is_id else lines.form).append((chain[-1], piece))
         if place - before >= ROOM:
             _read_before(text, start, place, lines)
         before = place
@@ -104,7 +105,6 @@ def _read_after(text: str, chain: Sequence[str], start: int, place: int, followi
         (lines.words, lambda: _after_words(text, place, following)),
         (lines.far, lambda: _far(text, place, following)),
         (lines.part, lambda: _after_name(text, place, following)),
-        (lines.part, lambda: read_id(text, place, following)),
         (lines.near, lambda: _near(text, place, following)),
     ):
         pieces = tuple(read())
@@ -224,7 +224,7 @@ def _joined(text: str, place: int, following: int) -> Iterator[Line]:
     if text[place - 2] == "(" and not label.startswith(_SETTERS):  # getText("user.name")
         return
     if match["string"]:
-        yield from read_members(text, label, match.end(1), following)
+        yield from ((label, piece) for piece, is_id in read_members(text, match.end(1), following) if not is_id)
     elif text[place - 1] == ">":
         tags = _OPENING_TAGS.match(text, place)
         start = tags.end() if tags is not None else place
@@ -412,6 +412,8 @@ MAX_GROUPS = 8
 def _number_before(text: str, place: int) -> int:
     """Where the last number before a label ends that may be its value; -1 where none is near."""
     first = max(place - NEAR - MAX_LABEL, 0)
+    if _DIGIT.search(text, first, place) is None:
+        return -1
     at = place - 1
     while at >= first and not text[at].isdigit():
         if text[at] in _NEAR_ENDS:
@@ -423,6 +425,7 @@ def _number_before(text: str, place: int) -> int:
     return end if at >= first and end < place and text[end] != "_" else -1
 
 
+_DIGIT = re.compile(r"[0-9]")
 _NEAR_ENDS = frozenset("\n;\x9f")
 
 NEAR = 48

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Literal
 
 from .cells import NOUN, Line, Piece, noun_end, strip
 
@@ -24,8 +25,11 @@ MAX_CELLS = 16
 _REACH = 200
 """Characters between a label and the member that has its value."""
 
-_VALUES = ("value", "val", "content", "text", "data", "answer")
-_NUMBERS = ("number", "num", "no", "nr", "nummer", "numero", "identifier")
+_HOLDERS: dict[str, Literal["value", "number", "id"]] = {
+    **dict.fromkeys(("value", "val", "content", "text", "data", "answer"), "value"),
+    **dict.fromkeys(("number", "num", "no", "nr", "nummer", "numero", "identifier"), "number"),
+    "id": "id",
+}  # fmt: skip
 """Members that hold a value and do not say what it is."""
 
 _LIST = re.compile(rf"(?>{NOUN})['\"]?[ \t]{{0,3}}[:=]{{1,2}}>?[ \t]{{0,3}}[\[(](?P<items>[^\[\](){{}}]{{2,600}})[\])]")
@@ -39,12 +43,15 @@ _TAGS = re.compile(r"(?:[^<>\n]{0,24}(?:</[A-Za-z]{1,8}>\s{0,20}){1,3})(?=<td)",
 _CELL = re.compile(r"<td\b[^<>]{0,100}>(?:<[^<>\n]{1,60}>|\s)*([^<>]{2,160})", re.IGNORECASE)
 
 _ASSIGNED = re.compile(r"[:=]>?\s{0,3}['\"]?")
-_MOST_MEMBERS = 8
+_MOST_MEMBERS = 6
 """Members of a record that are looked at for one label."""
 
 _SPACES = frozenset((" ", "\t", ":", "\r", "\n"))
 _BETWEEN_NAMES = re.compile(r"[<>\n{},\x9f]")
 _NAMERS = ("name", "key", "label", "field", "type", "kind", "title", "system", "code")
+_HAS_OWN = re.compile(r"[ \t]{0,4}[:=]>?[ \t]{0,4}[^\s{\[]")
+"""After a name of a member: its value, which is no record."""
+
 _RECORD_END = re.compile(r"[}\[\]<>\x9f]|\n[ \t]*(?:\r?\n|- )|;\s*\n")
 _ELEMENT_END = re.compile(r"[}\[\]\x9f]|\n[ \t]*\r?\n|</(?:tr|dict|record|row|div)>|<label", re.IGNORECASE)
 _NO_VALUE = frozenset(("", " ", "\n", "'", '"', "{", "["))
@@ -102,31 +109,23 @@ def read_row(text: str, label: str, start: int, place: int) -> Iterator[Line]:
         yield label, cell.span(1)
 
 
-def read_members(text: str, label: str, place: int, following: int) -> Iterator[Line]:
-    """The member that has the value, in a record that has the label as a name or in another member."""
+def read_members(text: str, place: int, following: int) -> Iterator[tuple[Piece, bool]]:
+    """The member that has the value, in a record that has the label as a name or in another member; and whether it is
+    called `id`, which is often no more than a name in a program.
+    """
     start, end = _rest_of_record(text, place)
     if start < end:
-        held = _find_held(text, start, end, _VALUES)
-        if held < 0 and text[start] != "<":
-            held = _find_held(text, start, end, _NUMBERS)
+        held, is_id = _find_held(text, start, end, is_element=text[start] == "<")
         if held >= 0:
-            yield label, value_at(text, held, following)
+            yield value_at(text, held, following), is_id
     named = _naming_member(text, place)
     if named >= 0:
         first = max(named - _REACH, 0)
         window = text[first:named]
         first += max(map(window.rfind, ("{", "<", "}", "\n\n", "\x9f"))) + 1
-        held = _find_held(text, first, named, (*_VALUES, *_NUMBERS))
-        if held >= 0:
-            yield label, value_at(text, held, named)
-
-
-def read_id(text: str, place: int, following: int) -> Iterator[Piece]:
-    """The `id` in a record that has the label: often no more than a name in a program."""
-    start, end = _rest_of_record(text, place)
-    held = _find_held(text, start, end, ("id",)) if start < end and text[start] != "<" else -1
-    if held >= 0:
-        yield value_at(text, held, following)
+        held, is_id = _find_held(text, first, named)
+        if held >= 0 and not is_id:
+            yield value_at(text, held, named), False
 
 
 def _rest_of_record(text: str, place: int) -> Piece:
@@ -135,6 +134,8 @@ def _rest_of_record(text: str, place: int) -> Piece:
     follows = text[start : start + 1]
     if follows == "<":
         ends = _ELEMENT_END
+    elif follows in ("'", '"') and _HAS_OWN.match(text, start + 1) is not None:
+        return start, start
     elif follows in ("'", '"') or (follows in _SPACES and text.find("\n", start, start + 8) >= 0):
         ends = _RECORD_END
     else:
@@ -144,18 +145,28 @@ def _rest_of_record(text: str, place: int) -> Piece:
     return start, stop.start() if stop is not None else end
 
 
-def _find_held(text: str, start: int, end: int, names: tuple[str, ...]) -> int:
-    """Where the value of the first member begins that is called by one of the `names`; -1 where it has none."""
+def _find_held(text: str, start: int, end: int, *, is_element: bool = False) -> tuple[int, bool]:
+    """Where the value of the first member begins that holds one, and whether it is an `id`; -1 where none does. `value`
+    takes precedence over `number`, and that over `id`.
+    """
+    first: dict[str, int] = {}
     for count, match in enumerate(_ASSIGNED.finditer(text, start, end)):
         if count == _MOST_MEMBERS:
             break
-        name = text[max(match.start() - 16, start) : match.start()].rstrip(" '\"\t")
-        word = name.lower()
-        if word.endswith(names):
-            known = max(len(one) for one in names if word.endswith(one))
-            if not (word[: -known][-1:].isalnum() or word[: -known][-1:] == "-"):
-                return -1 if text[match.end() : match.end() + 1] in _NO_VALUE else match.end()
-    return -1
+        at = match.start()
+        word = _MEMBER.search(text, max(at - 14, start), at)
+        kind = _HOLDERS.get(word[1].lower()) if word is not None else None
+        if kind is not None and kind not in first:
+            first[kind] = -1 if text[match.end() : match.end() + 1] in _NO_VALUE else match.end()
+            if kind == "value":
+                break
+    for kind in ("value",) if is_element else ("value", "number", "id"):
+        if kind in first:
+            return first[kind], kind == "id"
+    return -1, False
+
+
+_MEMBER = re.compile(r"(?<![A-Za-z0-9-])([A-Za-z]{2,10})['\"]?[ \t]{0,2}\Z")
 
 
 def _naming_member(text: str, place: int) -> int:
