@@ -188,7 +188,7 @@ def read_before(name: str, text: str, previous: str) -> str:
     """
     if name:
         return f"{split_words(name[-MAX_NAME:])}: "
-    if len(text) > MAX_ANSWER or not previous[-3:].rstrip().endswith(("?", ":")):
+    if len(text) > MAX_ANSWER or not previous[-3:].rstrip().endswith("?"):
         return ""
     question = previous[-MAX_QUESTION:].rstrip()
     return question[max(question.rfind(end) for end in "\n.!") + 1 :] + "\n"

@@ -20,7 +20,7 @@ import pytest
 from mastio_redaction.catalogue import BY_NAME, CATALOGUE, DEFAULT
 from mastio_redaction.engine import Engine
 from support.redaction.documents import LAYOUTS
-from support.redaction.labelled import Score, find, measure, texts
+from support.redaction.labelled import SEED, SHARE, Score, find, measure, table, texts
 from support.redaction.spellings import KINDS, TYPE_OF
 
 ENGINE = Engine(CATALOGUE)
@@ -32,7 +32,7 @@ BARE = {"dash behind", "equals sign", "it is", "please use"}
 
 @pytest.fixture(scope="module")
 def score() -> Score:
-    return measure(ENGINE, texts(11, 0.4), DEFAULT)
+    return measure(ENGINE, texts(SEED, SHARE), DEFAULT)
 
 
 def test_the_documents_are_as_many_as_promised() -> None:
@@ -59,6 +59,11 @@ def test_no_layout_is_poor(score: Score) -> None:
 def test_no_kind_is_poor(score: Score) -> None:
     poor = {name: tally.recall for name, tally in score.kinds.items() if tally.recall < 0.88}
     assert poor.keys() <= {"USERNAME"}, poor
+
+
+def test_the_table_of_the_docs_is_what_is_measured(score: Score) -> None:
+    page = (ROOT / "docs" / "redaction.md").read_text("utf-8")
+    assert table(score) in page, "run scripts/redaction-corpus --write"
 
 
 @pytest.mark.parametrize("text", HARMLESS)

@@ -157,7 +157,7 @@ def test_without_a_label_nothing_is_seen(name: str) -> None:
     assert ENGINE.find(text) == []
 
 
-@pytest.mark.parametrize("question", ["What is your IMEI?", "Hello. Your IMEI, please:", "And the IMEI number?\n"])
+@pytest.mark.parametrize("question", ["What is your IMEI?", "Hello. May I have your IMEI, please?", "And the IMEI number?\n"])
 async def test_an_answer_is_read_with_the_question_of_the_message_before(question: str) -> None:
     texts = [question, f"sure, it is {IMEI}", f"and {OTHER}"]
     found = ENGINE.find_all(texts)
@@ -169,7 +169,7 @@ async def test_an_answer_is_read_with_the_question_of_the_message_before(questio
 
 @pytest.mark.parametrize(
     "texts",
-    [["What is your IMEI.", IMEI], ["What is your order number?", IMEI], ["IMEI?", "x " * 200 + IMEI], ["IMEI?", "", IMEI]],
+    [["What is your IMEI.", IMEI], ["Your IMEI:", IMEI], ["What is your order number?", IMEI], ["IMEI?", "x " * 200 + IMEI], ["IMEI?", "", IMEI]],
 )
 def test_a_message_that_answers_no_question_is_read_alone(texts: list[str]) -> None:
     assert not any(ENGINE.find_all(texts))

@@ -73,6 +73,16 @@ def _each(name: str, template: Callable[[Field], str], between: str = "\n", befo
     LAYOUTS[name] = lambda fields, random: before + between.join(map(template, fields)) + after
 
 
+GROUPS: dict[str, list[str]] = {}
+"""Names of layouts by what they are."""
+
+
+def _group(name: str) -> None:
+    """All layouts that are in no group yet."""
+    grouped = {layout for layouts in GROUPS.values() for layout in layouts}
+    GROUPS[name] = [layout for layout in LAYOUTS if layout not in grouped]
+
+
 # --- tables --------------------------------------------------------------------------------------------------------
 
 
@@ -214,6 +224,8 @@ def _(fields: list[Field], random: Random) -> str:
 _each("sql update", lambda f: f"UPDATE people SET {_snake(f.label)} = '{f.values[0]}' WHERE id = 7;")
 _each("sql where", lambda f: f"SELECT id FROM people WHERE {_snake(f.label)}='{f.values[0]}' LIMIT 1;")
 
+_group("tables")
+
 # --- configuration and logs ----------------------------------------------------------------------------------------
 
 _each("dots", lambda f: f"{f.label} {'.' * 14} {f.values[0]}")
@@ -238,6 +250,8 @@ _each("form", lambda f: f'<label for="x">{f.label}</label>\n<input id="x" type="
 _each("input", lambda f: f'<input type="text" name="{_camel(f.label)}" value="{f.values[0]}"/>')
 _each("divs", lambda f: f'<div class="row"><div class="label">{f.label}</div><div class="value">{f.values[0]}</div></div>')
 
+_group("configuration and logs")
+
 # --- code ----------------------------------------------------------------------------------------------------------
 
 _each("python dict", lambda f: f"    '{_snake(f.label)}': '{f.values[0]}',", before="customer = {\n", after="\n}\n")
@@ -252,6 +266,8 @@ _each("php", lambda f: f"    '{_snake(f.label)}' => '{f.values[0]}',", before="$
 _each("option", lambda f: f'--{_name(f.label).lower().replace("_", "-")} "{f.values[0]}"', between=" \\\n  ", before="kyc-tool check ")
 _each("assertion", lambda f: f'assert row["{_snake(f.label)}"] == "{f.values[0]}"')
 _each("comment", lambda f: f"# test user: {f.label} {f.values[0]}", after="\nrun()\n")
+
+_group("programs")
 
 # --- letters and talk ----------------------------------------------------------------------------------------------
 
@@ -276,6 +292,9 @@ _each("with", lambda f: f"Customer with {f.word} {f.values[0]} called about an i
 _each("one line", lambda f: f"{f.label} {f.values[0]}", between="; ", before="Record: ", after=".")
 
 
+_group("letters and chats")
+
+
 def _prose(language: str, *frames: str) -> None:
     def write(fields: list[Field], random: Random) -> str:
         return " ".join(random.choice(frames).format(w=field.word, v=field.values[0]) for field in fields)
@@ -290,6 +309,8 @@ _prose("it", "Il mio {w} è {v}.", "Il {w} del cliente è {v}.", "{v} è il mio 
 _prose("pt", "O meu {w} é {v}.", "O {w} do cliente é {v}.", "{v} é o meu {w}.", "Segue o {w}: {v}.")
 _prose("nl", "Mijn {w} is {v}.", "Het {w} van de klant is {v}.", "{v} is mijn {w}.", "Hierbij het {w}: {v}.")
 _prose("pl", "Mój {w} to {v}.", "Moje {w} to {v}.", "{w} klienta: {v}.", "{v} to mój {w}.")
+
+_group("prose in seven languages")
 
 # --- JSON ----------------------------------------------------------------------------------------------------------
 
@@ -316,7 +337,7 @@ _json("json lines", lambda fields: [{_snake(f.label): v for f, v in zip(fields, 
 LAYOUTS["json log"] = lambda fields, random: "\n".join(
     json.dumps({"ts": 1775038953, "lvl": "info", "ctx": {_camel(f.label): f.values[0]}}, ensure_ascii=False) for f in fields
 )
-
+_group("JSON, alone and in prose")
 
 _MARKED = re.compile(f"{BEGIN}([^{END}]*){END}")
 

@@ -15,8 +15,11 @@ import support.redaction.more_documents  # noqa: F401 - adds its layouts
 from mastio.reading.document import Document
 from mastio.strictjson import parse
 from mastio_redaction.engine import Engine
-from support.redaction.documents import LAYOUTS, Labelled, build
+from support.redaction.documents import GROUPS, LAYOUTS, Labelled, build
 from support.redaction.spellings import KINDS, TYPE_OF
+
+SEED, SHARE = 11, 0.4
+"""What the docs are measured on."""
 
 NAMES = frozenset("messages role content model".split())
 
@@ -110,3 +113,21 @@ def measure(engine: Engine, labelled: Iterable[Labelled], default: Collection[st
 def _is_value(hit: str, values: Iterable[str]) -> bool:
     overlaps: Callable[[str], bool] = lambda value: value in hit or hit in value  # noqa: E731
     return any(map(overlaps, values))
+
+
+def table(score: Score) -> str:
+    """Markdown."""
+    rows = ["| documents | layouts | values | found | as what they are |", "|---|--:|--:|--:|--:|"]
+    for name, layouts in GROUPS.items():
+        total = Tally()
+        for layout in layouts:
+            tally = score.layouts[layout]
+            total = Tally(total.values + tally.values, total.found + tally.found, total.named + tally.named)
+        rows.append(_row(name, len(layouts), total))
+    rows.append(_row("**all**", len(score.layouts), score.whole))
+    rows.append(_row("**types redacted by default**", len(score.layouts), score.default))
+    return "\n".join((*rows, f"| **precision** | | {score.hits} | **{score.precision:.3f}** | |"))
+
+
+def _row(name: str, layouts: int, tally: Tally) -> str:
+    return f"| {name} | {layouts} | {tally.values} | {tally.recall:.3f} | {tally.named / max(tally.values, 1):.3f} |"

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from support.redaction.documents import LAYOUTS, Field, _camel, _each, _layout, _name, _rows, _snake
-
-KNOWN = frozenset(LAYOUTS)
+from support.redaction.documents import Field, _camel, _each, _group, _layout, _name, _rows, _snake
 
 
 @_layout("heads with short names in brackets")
@@ -83,4 +81,4 @@ _each("upper", lambda f: f"{f.label.upper()} {f.values[0]}")
 _each("number sign", lambda f: f"{f.label} #{f.values[0]}")
 _each("number sign and colon", lambda f: f"{f.label} #: {f.values[0]}")
 
-MORE = frozenset(LAYOUTS) - KNOWN
+_group("further layouts, written later")
