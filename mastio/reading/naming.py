@@ -22,9 +22,8 @@ NAMING = (
 )  # fmt: skip
 """Members that name what stands beside them, the most telling last."""
 
-FORMS = frozenset(
-    "string text number integer int float boolean bool object array list null date input hidden env".split()
-)
+_FORMS = "string text number integer int float boolean bool object array list null date input hidden env"
+FORMS = frozenset(_FORMS.split())
 """Types of JSON and of forms, which name nothing."""
 
 VALUES = frozenset(("value", "val", "content", "text", "data", "answer", "default"))

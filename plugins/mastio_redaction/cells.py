@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Literal
 
 MAX_LABEL = 40
 """Characters of a label, and of the head of a column."""
@@ -17,12 +18,26 @@ MIN_VALUE = 2
 MAX_HEAD = 2_000
 """Characters of a table's head."""
 
+BETWEEN_TEXTS = "\x9f"
+"""What stands between texts that are scanned together: no label has its value behind it."""
+
+NEAR = 48
+"""Characters between a label and a value that are near each other."""
+
 Piece = tuple[int, int]
 Line = tuple[str, Piece]
 """A label, and the place of what may begin with its value."""
 
-NOUN = r"(?:[ _.-]?(?i:numbers?|num|nbr|no|nr|nummer|numero|numer|code|id|key|value|card)(?![A-Za-z0-9])\.?){0,2}(?:(?:_|(?<=_))\d{1,2}(?![A-Za-z0-9]))?"
+NOUN = (
+    r"(?:[ _.-]?(?i:numbers?|num|nbr|no|nr|nummer|numero|numer|code|id|key|value|card)(?![A-Za-z0-9])\.?){0,2}"
+    r"(?:(?:_|(?<=_))\d{1,2}(?![A-Za-z0-9]))?"
+)
 """What may follow a label as a part of it."""
+
+Evidence = Literal["form", "words", "far", "part", "near"]
+"""How strongly a reading connects labels and values: by its form (a table, markup); by words in a sentence; by a colon
+some words away; by a part of a longer name (`cpf_do_cliente`); by standing near each other, no more. `is_likely` says
+what each is good for."""
 
 _NOUN_AT = re.compile(NOUN)
 
@@ -78,3 +93,12 @@ def is_head(cell: str) -> bool:
 
 
 _NO_HEAD = re.compile(r"@|[:=].")
+
+
+def is_last_cell(text: str, place: int) -> bool:
+    """Whether the label that ends at `place` has other cells before it on its line: the next line is no value of it."""
+    start = label_start(text, place, 0)
+    return text[max(start - 3, 0) : start].rstrip("\"' ")[-1:] in _CELL_MARKS
+
+
+_CELL_MARKS = frozenset((",", ";", "|", "\t"))

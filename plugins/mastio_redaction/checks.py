@@ -144,7 +144,7 @@ def _ends_of(groups: Iterable[str]) -> dict[int, int]:
 
 
 def _is_even(subject: str, start: int, end: int, groups: Sequence[str]) -> bool:
-    """Whether digits are written as one number: with one separator, or in groups (`1.4-1.8 1` is a path of a drawing)."""
+    """Whether digits are written as one number: with one separator, or in groups. `1.4-1.8 1` is a drawing's path."""
     kinds = {c for c in subject[start:end] if not c.isdigit()} if len(groups) > 1 else ()
     return len(kinds) < 2 or all(len(group) > 2 for group in groups)
 
@@ -373,8 +373,10 @@ def is_strong_password(text: str) -> bool:
         return False
     digits_in = sum(c.isdigit() for c in text)
     has_both = any(c.islower() for c in text) and any(c.isupper() for c in text)
-    return digits_in > 0 and any(c.isalpha() for c in text) and (
-        any(c in "!@#$%^&*" for c in text[1:]) or (has_both and digits_in > 1 and text.isalnum())
+    return (
+        digits_in > 0
+        and any(c.isalpha() for c in text)
+        and (any(c in "!@#$%^&*" for c in text[1:]) or (has_both and digits_in > 1 and text.isalnum()))
     )
 
 
@@ -402,7 +404,9 @@ def is_very_random(text: str) -> bool:
 def is_user_name(text: str) -> bool:
     """A name that somebody logs in with: not a word about user names, and not an expression of a program."""
     first, _, rest = text.lower().partition(".")
-    return any(c.isalpha() for c in text) and text.lower() not in NOT_USER_NAMES and not (rest and first in NOT_USER_NAMES)
+    return (
+        any(c.isalpha() for c in text) and text.lower() not in NOT_USER_NAMES and not (rest and first in NOT_USER_NAMES)
+    )
 
 
 def is_mail_address(text: str) -> bool:

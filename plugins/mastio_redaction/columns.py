@@ -9,7 +9,7 @@ line is looked at for few of its labels.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from .cells import MAX_HEAD, MAX_LABEL, Line, Piece, is_head, label_start, labelled, noun_end, strip

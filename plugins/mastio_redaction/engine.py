@@ -21,10 +21,11 @@ from mastio import decoding
 from mastio.automata import open_automaton
 
 from . import labels
+from .cells import BETWEEN_TEXTS, is_last_cell
 from .custom import Custom, Own
 from .rule import Rule, Type
 
-SEPARATOR = labels.BETWEEN_TEXTS
+SEPARATOR = BETWEEN_TEXTS
 """No word, no space, and nothing that a value may have inside."""
 
 _ENCODED = (
@@ -280,7 +281,7 @@ def _confirm_after(kind: str, rule: Rule, subject: str, places: list[int], hits:
         value = match.span("v")
         if subject.find("\n", place, value[0]) >= 0:  # perhaps the head of a column
             bare.append(place)
-            if labels.is_last_cell(subject, place):
+            if is_last_cell(subject, place):
                 continue
         elif _goes_on(subject, place, *value):  # perhaps the head of a row
             bare.append(place)
@@ -298,7 +299,8 @@ def _goes_on(subject: str, place: int, start: int, end: int) -> bool:
     """Whether what separates the value from its label separates it from another one too: a row, or a list."""
     follows = subject[end : end + 8].lstrip("\"'`* ")[:1]
     return (follows != "" and follows in ",;|\t" and subject.find(follows, place, start) >= 0) or (
-        follows in (",", "<", "\n") and subject.find("[" if follows == "," else "<" if follows == "<" else "- ", place, start) >= 0
+        follows in (",", "<", "\n")
+        and subject.find("[" if follows == "," else "<" if follows == "<" else "- ", place, start) >= 0
     )
 
 

@@ -44,7 +44,9 @@ def read_html(text: str, place: int) -> tuple[list[Line], int] | None:
         return None
     start = max(text.rfind("<table", first, row_start), text.rfind("<TABLE", first, row_start))
     rows, end = _rows_of(text, start + 1 if start >= 0 else row_start)
-    number = next((n for n, row in enumerate(rows) if row and row[0].piece[1] > place - MAX_HEAD and _has(row, place)), -1)
+    number = next(
+        (n for n, row in enumerate(rows) if row and row[0].piece[1] > place - MAX_HEAD and _has(row, place)), -1
+    )
     if number < 0 or number + 1 >= len(rows):
         return None
     grid = list(_placed(rows))

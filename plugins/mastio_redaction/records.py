@@ -34,7 +34,10 @@ _HOLDERS: dict[str, Literal["value", "number", "id"]] = {
 
 _LIST = re.compile(rf"(?>{NOUN})['\"]?[ \t]{{0,3}}[:=]{{1,2}}>?[ \t]{{0,3}}[\[(](?P<items>[^\[\](){{}}]{{2,600}})[\])]")
 _ITEM = re.compile(r"['\"]([^'\"\n]{2,160})['\"]|([^\s,'\"][^,'\"\n]{1,80})")
-_BULLETS = re.compile(rf"(?>{NOUN})['\"]?[ \t]{{0,3}}:[ \t\r]{{0,3}}\n(?P<items>(?:[ \t]{{0,24}}- [^\n]{{1,160}}(?:\n|\Z)){{1,{MAX_CELLS}}})")
+_BULLETS = re.compile(
+    rf"(?>{NOUN})['\"]?[ \t]{{0,3}}:[ \t\r]{{0,3}}\n"
+    rf"(?P<items>(?:[ \t]{{0,24}}- [^\n]{{1,160}}(?:\n|\Z)){{1,{MAX_CELLS}}})"
+)
 _BULLET = re.compile(r"- ['\"]?([^'\"\n]{2,160})")
 
 _ROW = re.compile(rf"(?>{NOUN})\.?[ \"'*`:]*(?P<mark>[,;\t|])")
@@ -129,7 +132,7 @@ def read_members(text: str, place: int, following: int) -> Iterator[tuple[Piece,
 
 
 def _rest_of_record(text: str, place: int) -> Piece:
-    """Where the members may be that stand behind the label that ends at `place`; an empty piece where there are none."""
+    """Where the members are that stand behind the label that ends at `place`; an empty piece where there are none."""
     start = noun_end(text, place)
     follows = text[start : start + 1]
     if follows == "<":
@@ -160,9 +163,9 @@ def _find_held(text: str, start: int, end: int, *, is_element: bool = False) -> 
             first[kind] = -1 if text[match.end() : match.end() + 1] in _NO_VALUE else match.end()
             if kind == "value":
                 break
-    for kind in ("value",) if is_element else ("value", "number", "id"):
-        if kind in first:
-            return first[kind], kind == "id"
+    for wanted in ("value",) if is_element else ("value", "number", "id"):
+        if wanted in first:
+            return first[wanted], wanted == "id"
     return -1, False
 
 
@@ -188,5 +191,3 @@ def _naming_member(text: str, place: int) -> int:
         if assigned - end > 24:
             return -1
     return end
-
-

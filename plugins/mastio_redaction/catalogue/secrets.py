@@ -34,9 +34,7 @@ _URL = "[A-Za-z0-9_-]"
 _ALNUM = "[A-Za-z0-9]"
 _QUOTED = r"[^\s\"'`,;<>(){}\[\]\\\x9f]"
 
-_PASSWORD_GAP = (
-    r"['\"]?\s{0,2}(?:[:=]|=>|\b(?:is|ist|war|was|est|es|era|e|to|jest)\b)\s{0,2}[:=]?\s?['\"`]?"
-)
+_PASSWORD_GAP = r"['\"]?\s{0,2}(?:[:=]|=>|\b(?:is|ist|war|was|est|es|era|e|to|jest)\b)\s{0,2}[:=]?\s?['\"`]?"
 
 _NO_CALL = r"(?![A-Za-z_][\w.]{0,120}\()"
 """Not a call of a program: `password = base64.b64encode(…)`."""

@@ -157,11 +157,17 @@ def test_without_a_label_nothing_is_seen(name: str) -> None:
     assert ENGINE.find(text) == []
 
 
-@pytest.mark.parametrize("question", ["What is your IMEI?", "Hello. May I have your IMEI, please?", "And the IMEI number?\n"])
+@pytest.mark.parametrize(
+    "question", ["What is your IMEI?", "Hello. May I have your IMEI, please?", "And the IMEI number?\n"]
+)
 async def test_an_answer_is_read_with_the_question_of_the_message_before(question: str) -> None:
     texts = [question, f"sure, it is {IMEI}", f"and {OTHER}"]
     found = ENGINE.find_all(texts)
-    assert [[text[span.start : span.end] for span in spans] for text, spans in zip(texts, found, strict=True)] == [[], [IMEI], []]
+    assert [[text[span.start : span.end] for span in spans] for text, spans in zip(texts, found, strict=True)] == [
+        [],
+        [IMEI],
+        [],
+    ]
     passages = [Passage(text, "user") for text in ("x" * 20_000, *texts)]
     long, _ = await Finder(ENGINE, None).find_all(passages, Side())
     assert long[1:] == found
@@ -169,7 +175,13 @@ async def test_an_answer_is_read_with_the_question_of_the_message_before(questio
 
 @pytest.mark.parametrize(
     "texts",
-    [["What is your IMEI.", IMEI], ["Your IMEI:", IMEI], ["What is your order number?", IMEI], ["IMEI?", "x " * 200 + IMEI], ["IMEI?", "", IMEI]],
+    [
+        ["What is your IMEI.", IMEI],
+        ["Your IMEI:", IMEI],
+        ["What is your order number?", IMEI],
+        ["IMEI?", "x " * 200 + IMEI],
+        ["IMEI?", "", IMEI],
+    ],
 )
 def test_a_message_that_answers_no_question_is_read_alone(texts: list[str]) -> None:
     assert not any(ENGINE.find_all(texts))
@@ -192,8 +204,10 @@ def test_a_table_does_not_lend_its_labels_to_what_follows() -> None:
         "1 is my imei ", "imei of my ", "aImeiBCd: ", "(imei) VALUES (1) ", "token = ", "password a b is ", 'imei """',
         "imei<b><b>", "imei  x  y\n", "name: ", "1 2 3 4 (nhs) ", "imei\n---\n", "imei [[[", "password\nx1\n", "aBaB=",
         "imei,a\n1,2\n\n", "<table><tr><td>imei</td>", 'imei,"x\n', '"imei": [1, ', '"imei": {"a": ', "imei / imei ",
-        '{"type": "imei", "a": 1, ', "imei:\n - 12\n", "your imei.\nBob: ", "imei?\n", '<td colspan="24">imei</td></tr><tr>',
-        "imei_a_b_c ", "12345 12345 - imei ", '--imei "" ', 'imei", "', "<label>imei</label><input ", "imei & a \\\\\n", "[[imei, 1], ",
+        '{"type": "imei", "a": 1, ', "imei:\n - 12\n", "your imei.\nBob: ", "imei?\n",
+        '<td colspan="24">imei</td></tr><tr>',
+        "imei_a_b_c ", "12345 12345 - imei ", '--imei "" ', 'imei", "', "<label>imei</label><input ", "imei & a \\\\\n",
+        "[[imei, 1], ",
         "name: imei\n", "fooBar>", 'fooBar" ', 'setImei("', "1,imei,\n", "\u2502 imei \u2502\n",
     ],
 )  # fmt: skip

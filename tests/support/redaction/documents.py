@@ -40,7 +40,9 @@ def _name(label: str) -> str:
 
 
 def _snake(label: str) -> str:
-    return _name(label) if not _name(label).islower() and "_" not in label and " " not in label else _name(label).lower()
+    return (
+        _name(label) if not _name(label).islower() and "_" not in label and " " not in label else _name(label).lower()
+    )
 
 
 def _camel(label: str) -> str:
@@ -68,7 +70,9 @@ def _layout(name: str) -> Callable[[Layout], Layout]:
     return add
 
 
-def _each(name: str, template: Callable[[Field], str], between: str = "\n", before: str = "", after: str = "\n") -> None:
+def _each(
+    name: str, template: Callable[[Field], str], between: str = "\n", before: str = "", after: str = "\n"
+) -> None:
     """A layout of one piece for each field."""
     LAYOUTS[name] = lambda fields, random: before + between.join(map(template, fields)) + after
 
@@ -99,7 +103,9 @@ def _(fields: list[Field], random: Random) -> str:
 @_layout("csv partly quoted with line ends")
 def _(fields: list[Field], random: Random) -> str:
     lines = ["ticket,comment," + ",".join(field.label for field in fields)]
-    lines += [f'{7001 + n},"first line\nsecond, with comma\n\nlast",' + ",".join(row) for n, row in enumerate(_rows(fields))]
+    lines += [
+        f'{7001 + n},"first line\nsecond, with comma\n\nlast",' + ",".join(row) for n, row in enumerate(_rows(fields))
+    ]
     return "\r\n".join(lines)
 
 
@@ -123,7 +129,10 @@ def _(fields: list[Field], random: Random) -> str:
 
 @_layout("markdown without outer pipes")
 def _(fields: list[Field], random: Random) -> str:
-    lines = [" | ".join(f"**{field.label}**" for field in fields) + " | ok", " | ".join(":---:" for _ in range(len(fields) + 1))]
+    lines = [
+        " | ".join(f"**{field.label}**" for field in fields) + " | ok",
+        " | ".join(":---:" for _ in range(len(fields) + 1)),
+    ]
     return "\n".join(lines + [" | ".join(f"`{cell}`" for cell in row) + " | yes" for row in _rows(fields)])
 
 
@@ -137,22 +146,32 @@ def _(fields: list[Field], random: Random) -> str:
 def _(fields: list[Field], random: Random) -> str:
     head = "".join(f"<th>{field.label}</th>" for field in fields)
     body = "".join(
-        "<tr>" + (f'<td rowspan="2">Leeds</td>' if n == 0 else "") + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>"
+        "<tr>"
+        + ('<td rowspan="2">Leeds</td>' if n == 0 else "")
+        + "".join(f"<td>{cell}</td>" for cell in row)
+        + "</tr>"
         for n, row in enumerate(_rows(fields))
     )
-    return f'<table><tr><th rowspan="2">site</th><th colspan="{len(fields)}">Person</th></tr><tr>{head}</tr>{body}</table>'
+    return (
+        f'<table><tr><th rowspan="2">site</th><th colspan="{len(fields)}">Person</th></tr><tr>{head}</tr>{body}</table>'
+    )
 
 
 @_layout("html with wide cells")
 def _(fields: list[Field], random: Random) -> str:
     head = f'<thead><tr><th colspan="2">Name</th>{"".join(f"<th><span>{field.label}</span></th>" for field in fields)}</tr></thead>'
-    body = "\n".join("<tr><td>A</td>\n<td>B</td>" + "".join(f'<td class="c"><code>{cell}</code></td>' for cell in row) + "</tr>" for row in _rows(fields))
+    body = "\n".join(
+        "<tr><td>A</td>\n<td>B</td>" + "".join(f'<td class="c"><code>{cell}</code></td>' for cell in row) + "</tr>"
+        for row in _rows(fields)
+    )
     return f'<table class="grid">\n{head}\n<tbody>\n{body}\n</tbody></table>'
 
 
 @_layout("html records")
 def _(fields: list[Field], random: Random) -> str:
-    rows = "\n".join(f'<tr><th scope="row">{f.label}</th><td>{f.values[0]}</td><td>{f.values[1]}</td></tr>' for f in fields)
+    rows = "\n".join(
+        f'<tr><th scope="row">{f.label}</th><td>{f.values[0]}</td><td>{f.values[1]}</td></tr>' for f in fields
+    )
     return f"<table>\n{rows}\n</table>"
 
 
@@ -197,7 +216,10 @@ def _(fields: list[Field], random: Random) -> str:
 
 @_layout("latex")
 def _(fields: list[Field], random: Random) -> str:
-    lines = [" & ".join(field.label for field in fields) + r" \\ \hline", *(" & ".join(row) + r" \\" for row in _rows(fields))]
+    lines = [
+        " & ".join(field.label for field in fields) + r" \\ \hline",
+        *(" & ".join(row) + r" \\" for row in _rows(fields)),
+    ]
     return "\\begin{tabular}{|l|l|l|}\n" + "\n".join(lines) + "\n\\end{tabular}\n"
 
 
@@ -211,13 +233,19 @@ def _(fields: list[Field], random: Random) -> str:
 @_layout("aligned")
 def _(fields: list[Field], random: Random) -> str:
     head = "NO  " + "".join(_wide(field.label.upper().replace(" ", "_"), 48) for field in fields)
-    return head + "\n" + "\n".join(f"{n + 1:<4}" + "".join(_wide(cell, 48) for cell in row) for n, row in enumerate(_rows(fields)))
+    return (
+        head
+        + "\n"
+        + "\n".join(f"{n + 1:<4}" + "".join(_wide(cell, 48) for cell in row) for n, row in enumerate(_rows(fields)))
+    )
 
 
 @_layout("sql insert in lines")
 def _(fields: list[Field], random: Random) -> str:
     head = ",\n  ".join(f"`{_snake(field.label)}`" for field in fields)
-    rows = ",\n".join("  (" + ", ".join(["NULL", *(f"'{cell}'" for cell in row), "now()"]) + ")" for row in _rows(fields))
+    rows = ",\n".join(
+        "  (" + ", ".join(["NULL", *(f"'{cell}'" for cell in row), "now()"]) + ")" for row in _rows(fields)
+    )
     return f"INSERT INTO `people` (\n  `id`,\n  {head},\n  `at`\n) VALUES\n{rows};\n"
 
 
@@ -231,24 +259,58 @@ _group("tables")
 _each("dots", lambda f: f"{f.label} {'.' * 14} {f.values[0]}")
 _each("aligned colons", lambda f: f"{f.label:<30}: {f.values[0]}")
 _each("yaml list", lambda f: f"  - {_snake(f.label)}: {f.values[0]}", before="people:\n")
-_each("yaml pairs", lambda f: f"  - name: {_snake(f.label)}\n    value: \"{f.values[0]}\"", before="env:\n")
+_each("yaml pairs", lambda f: f'  - name: {_snake(f.label)}\n    value: "{f.values[0]}"', before="env:\n")
 _each("toml", lambda f: f'{_snake(f.label)} = "{f.values[0]}"', before="[customer]\n")
 _each("env", lambda f: f"CUSTOMER_{_name(f.label).upper()}={f.values[0]}")
 _each("compose", lambda f: f"      - {_name(f.label).upper()}={f.values[0]}", before="    environment:\n")
 _each("properties", lambda f: f"app.user.{_camel(f.label)}={f.values[0]}")
 _each("ini", lambda f: f"{_snake(f.label)} = {f.values[0]} ; checked", before="[main]\n")
 _each("logfmt", lambda f: f'ts=2026-04-01T10:22:33Z level=info svc=kyc {_snake(f.label)}="{f.values[0]}" took=12ms')
-_each("log line", lambda f: f"2026-04-01 10:22:33,120 DEBUG [http-7] c.e.Service - saved {_camel(f.label)}={f.values[0]}, status=OK")
+_each(
+    "log line",
+    lambda f: f"2026-04-01 10:22:33,120 DEBUG [http-7] c.e.Service - saved {_camel(f.label)}={f.values[0]}, status=OK",
+)
 _each("log brackets", lambda f: f"[2026-04-01 10:22:33] app.INFO: lookup failed [{f.label}: {f.values[0]}] []")
-_each("header", lambda f: f"X-{_name(f.label).replace('_', '-')}: {f.values[0]}", before="POST /v1/kyc HTTP/1.1\nHost: api.example.com\n")
-_each("query", lambda f: f"{_snake(f.label)}={f.values[0].replace(' ', '')}", between="&", before="https://api.example.com/v1/kyc?page=2&")
-_each("xml", lambda f: f"  <{_camel(f.label)}>{f.values[0]}</{_camel(f.label)}>", before="<customer>\n", after="\n</customer>")
-_each("xml fields", lambda f: f'  <field name="{_snake(f.label)}">{f.values[0]}</field>', before="<doc>\n", after="\n</doc>")
-_each("xml attributes", lambda f: f'  <add key="{_name(f.label)}" value="{f.values[0]}" />', before="<appSettings>\n", after="\n</appSettings>")
-_each("plist", lambda f: f"  <key>{_camel(f.label)}</key>\n  <string>{f.values[0]}</string>", before="<dict>\n", after="\n</dict>")
+_each(
+    "header",
+    lambda f: f"X-{_name(f.label).replace('_', '-')}: {f.values[0]}",
+    before="POST /v1/kyc HTTP/1.1\nHost: api.example.com\n",
+)
+_each(
+    "query",
+    lambda f: f"{_snake(f.label)}={f.values[0].replace(' ', '')}",
+    between="&",
+    before="https://api.example.com/v1/kyc?page=2&",
+)
+_each(
+    "xml",
+    lambda f: f"  <{_camel(f.label)}>{f.values[0]}</{_camel(f.label)}>",
+    before="<customer>\n",
+    after="\n</customer>",
+)
+_each(
+    "xml fields",
+    lambda f: f'  <field name="{_snake(f.label)}">{f.values[0]}</field>',
+    before="<doc>\n",
+    after="\n</doc>",
+)
+_each(
+    "xml attributes",
+    lambda f: f'  <add key="{_name(f.label)}" value="{f.values[0]}" />',
+    before="<appSettings>\n",
+    after="\n</appSettings>",
+)
+_each(
+    "plist",
+    lambda f: f"  <key>{_camel(f.label)}</key>\n  <string>{f.values[0]}</string>",
+    before="<dict>\n",
+    after="\n</dict>",
+)
 _each("form", lambda f: f'<label for="x">{f.label}</label>\n<input id="x" type="text" value="{f.values[0]}">')
 _each("input", lambda f: f'<input type="text" name="{_camel(f.label)}" value="{f.values[0]}"/>')
-_each("divs", lambda f: f'<div class="row"><div class="label">{f.label}</div><div class="value">{f.values[0]}</div></div>')
+_each(
+    "divs", lambda f: f'<div class="row"><div class="label">{f.label}</div><div class="value">{f.values[0]}</div></div>'
+)
 
 _group("configuration and logs")
 
@@ -263,7 +325,12 @@ _each("subscript", lambda f: f"payload['{_snake(f.label)}'] = '{f.values[0]}'")
 _each("javascript", lambda f: f"  {_camel(f.label)}: '{f.values[0]}',", before="const user = {\n", after="\n};\n")
 _each("constant", lambda f: f'private static final String {_name(f.label).upper()} = "{f.values[0]}";')
 _each("php", lambda f: f"    '{_snake(f.label)}' => '{f.values[0]}',", before="$user = [\n", after="\n];\n")
-_each("option", lambda f: f'--{_name(f.label).lower().replace("_", "-")} "{f.values[0]}"', between=" \\\n  ", before="kyc-tool check ")
+_each(
+    "option",
+    lambda f: f'--{_name(f.label).lower().replace("_", "-")} "{f.values[0]}"',
+    between=" \\\n  ",
+    before="kyc-tool check ",
+)
 _each("assertion", lambda f: f'assert row["{_snake(f.label)}"] == "{f.values[0]}"')
 _each("comment", lambda f: f"# test user: {f.label} {f.values[0]}", after="\nrun()\n")
 
@@ -274,7 +341,9 @@ _group("programs")
 _each("list", lambda f: f"• {f.label}: {f.values[0]}", before="Customer details\n\n")
 _each("numbered questions", lambda f: f"{f.label}?\n   {f.values[0]}", before="1. ")
 _each("question and answer", lambda f: f"Q: What is your {f.word}?\nA: {f.values[0]}\n")
-_each("chat", lambda f: f"[10:22] Agent: Could you give me your {f.word} please?\n[10:23] Customer: sure, {f.values[0]}")
+_each(
+    "chat", lambda f: f"[10:22] Agent: Could you give me your {f.word} please?\n[10:23] Customer: sure, {f.values[0]}"
+)
 _each("chat names", lambda f: f"<anna> and your {f.word}?\n<bob> {f.values[0]}")
 _each("headings", lambda f: f"### {f.label}\n\n{f.values[0]}\n")
 _each("dash", lambda f: f"{f.label} – {f.values[0]}")
@@ -302,9 +371,25 @@ def _prose(language: str, *frames: str) -> None:
     LAYOUTS[f"prose {language}"] = write
 
 
-_prose("de", "Meine {w} lautet {v}.", "Die {w} des Kunden ist {v}.", "{v} ist meine {w}.", "Anbei die {w}: {v}.", "{w} ({v}) liegt vor.")
-_prose("fr", "Mon {w} est le {v}.", "Le {w} du client est {v}.", "{v} est mon {w}.", "Voici le {w} : {v}.", "Votre {w} ({v}) est enregistré.")
-_prose("es", "Mi {w} es {v}.", "El {w} del cliente es {v}.", "{v} es mi {w}.", "Adjunto el {w}: {v}.", "Su {w} es el {v}.")
+_prose(
+    "de",
+    "Meine {w} lautet {v}.",
+    "Die {w} des Kunden ist {v}.",
+    "{v} ist meine {w}.",
+    "Anbei die {w}: {v}.",
+    "{w} ({v}) liegt vor.",
+)
+_prose(
+    "fr",
+    "Mon {w} est le {v}.",
+    "Le {w} du client est {v}.",
+    "{v} est mon {w}.",
+    "Voici le {w} : {v}.",
+    "Votre {w} ({v}) est enregistré.",
+)
+_prose(
+    "es", "Mi {w} es {v}.", "El {w} del cliente es {v}.", "{v} es mi {w}.", "Adjunto el {w}: {v}.", "Su {w} es el {v}."
+)
 _prose("it", "Il mio {w} è {v}.", "Il {w} del cliente è {v}.", "{v} è il mio {w}.", "Ecco il {w}: {v}.")
 _prose("pt", "O meu {w} é {v}.", "O {w} do cliente é {v}.", "{v} é o meu {w}.", "Segue o {w}: {v}.")
 _prose("nl", "Mijn {w} is {v}.", "Het {w} van de klant is {v}.", "{v} is mijn {w}.", "Hierbij het {w}: {v}.")
@@ -324,18 +409,39 @@ def _json(name: str, make: Callable[[Sequence[Field]], Any], indent: int | None 
 
 _json("json", lambda fields: {"id": 3, **{_snake(f.label): f.values[0] for f in fields}})
 _json("json camel", lambda fields: {"user": {_camel(f.label): f.values[0] for f in fields}}, 2)
-_json("json inner value", lambda fields: {"user": {_snake(f.label): {"value": f.values[0], "verified": True} for f in fields}})
-_json("json inner number", lambda fields: {"ids": {_snake(f.label): {"country": "XX", "number": f.values[0]} for f in fields}}, 2)
-_json("json lists", lambda fields: {_snake(f.label): [v for v in f.values] for f in fields})
+_json(
+    "json inner value",
+    lambda fields: {"user": {_snake(f.label): {"value": f.values[0], "verified": True} for f in fields}},
+)
+_json(
+    "json inner number",
+    lambda fields: {"ids": {_snake(f.label): {"country": "XX", "number": f.values[0]} for f in fields}},
+    2,
+)
+_json("json lists", lambda fields: {_snake(f.label): list(f.values) for f in fields})
 _json("json pairs", lambda fields: [{"name": f.label, "value": f.values[0]} for f in fields])
-_json("json types", lambda fields: {"documents": [{"type": _snake(f.label), "number": f.values[0], "valid": True} for f in fields]}, 2)
+_json(
+    "json types",
+    lambda fields: {"documents": [{"type": _snake(f.label), "number": f.values[0], "valid": True} for f in fields]},
+    2,
+)
 _json("json values first", lambda fields: [{"value": f.values[0], "type": f.label} for f in fields])
 _json("json kinds", lambda fields: [{"kind": _snake(f.label), "id": f.values[0]} for f in fields])
 _json("json columns", lambda fields: {"columns": [f.label for f in fields], "rows": _rows(fields)})
-_json("json arguments", lambda fields: {"tool": "save", "arguments": json.dumps({_snake(f.label): f.values[0] for f in fields}, ensure_ascii=False)})
-_json("json lines", lambda fields: [{_snake(f.label): v for f, v in zip(fields, row, strict=True)} for row in _rows(fields)])
+_json(
+    "json arguments",
+    lambda fields: {
+        "tool": "save",
+        "arguments": json.dumps({_snake(f.label): f.values[0] for f in fields}, ensure_ascii=False),
+    },
+)
+_json(
+    "json lines",
+    lambda fields: [{_snake(f.label): v for f, v in zip(fields, row, strict=True)} for row in _rows(fields)],
+)
 LAYOUTS["json log"] = lambda fields, random: "\n".join(
-    json.dumps({"ts": 1775038953, "lvl": "info", "ctx": {_camel(f.label): f.values[0]}}, ensure_ascii=False) for f in fields
+    json.dumps({"ts": 1775038953, "lvl": "info", "ctx": {_camel(f.label): f.values[0]}}, ensure_ascii=False)
+    for f in fields
 )
 _group("JSON, alone and in prose")
 

@@ -21,7 +21,7 @@ from support.redaction.spellings import KINDS, TYPE_OF
 SEED, SHARE = 11, 0.4
 """What the docs are measured on."""
 
-NAMES = frozenset("messages role content model".split())
+NAMES = frozenset(["messages", "role", "content", "model"])
 
 
 def texts(seed: int, share: float = 1.0) -> Iterator[Labelled]:

@@ -15,7 +15,10 @@ def _(fields: list[Field], random: Random) -> str:
 
 @_layout("asciidoc")
 def _(fields: list[Field], random: Random) -> str:
-    lines = [" ".join(f"|{field.label}" for field in fields), *(" ".join(f"|{cell}" for cell in row) for row in _rows(fields))]
+    lines = [
+        " ".join(f"|{field.label}" for field in fields),
+        *(" ".join(f"|{cell}" for cell in row) for row in _rows(fields)),
+    ]
     return "|===\n" + "\n\n".join(lines) + "\n|===\n"
 
 
@@ -51,8 +54,18 @@ _each("cdata", lambda f: f"<{_snake(f.label)}><![CDATA[{f.values[0]}]]></{_snake
 _each("attributes", lambda f: f'{_snake(f.label)}="{f.values[0]}"', between=" ", before="<person ", after="/>")
 _each("ruby", lambda f: f'  {_snake(f.label)}: "{f.values[0]}",', before="User.create(\n", after="\n)")
 _each("rockets", lambda f: f'  :{_snake(f.label)} => "{f.values[0]}",', before="user = {\n", after="\n}")
-_each("go", lambda f: f'\t{_camel(f.label)[:1].upper()}{_camel(f.label)[1:]}: "{f.values[0]}",', before="u := User{\n", after="\n}")
-_each("c#", lambda f: f'    {_camel(f.label)[:1].upper()}{_camel(f.label)[1:]} = "{f.values[0]}",', before="var u = new User {\n", after="\n};")
+_each(
+    "go",
+    lambda f: f'\t{_camel(f.label)[:1].upper()}{_camel(f.label)[1:]}: "{f.values[0]}",',
+    before="u := User{\n",
+    after="\n}",
+)
+_each(
+    "c#",
+    lambda f: f'    {_camel(f.label)[:1].upper()}{_camel(f.label)[1:]} = "{f.values[0]}",',
+    before="var u = new User {\n",
+    after="\n};",
+)
 _each("json in single quotes", lambda f: f"'{_snake(f.label)}': '{f.values[0]}'", between=", ", before="{", after="}")
 _each("tuples", lambda f: f'("{_snake(f.label)}", "{f.values[0]}")', between=", ", before="rows = [", after="]")
 _each("print", lambda f: f'print("{f.label}:", "{f.values[0]}")')

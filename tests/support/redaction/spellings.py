@@ -111,7 +111,9 @@ def _ipv6(random: Random) -> str:
 
 def _mac(random: Random) -> str:
     raw = pick(random, HEX, 12)
-    return random.choice([_cut(2, 2, 2, 2, 2, gap=":")(raw.upper()), _cut(2, 2, 2, 2, 2, gap="-")(raw), _cut(4, 4, gap=".")(raw)])
+    return random.choice(
+        [_cut(2, 2, 2, 2, 2, gap=":")(raw.upper()), _cut(2, 2, 2, 2, 2, gap="-")(raw), _cut(4, 4, gap=".")(raw)]
+    )
 
 
 def _jwt(random: Random) -> str:
