@@ -12,8 +12,8 @@ from .cells import MAX_LABEL, NEAR, Evidence, Line, Piece
 
 _BRACKET = re.compile(r"[ \t][(\[](?P<label>[^()\[\]\n]{0,30})\Z")
 _MANY = """
-my the our his her their your a an mein meine die der das unser unsere sein seine ihr ihre mon ma le la notre mi su el il
-mio mia lo het de mijn o meu minha moj moje moja
+my the our his her their your a an mein meine die der das unser unsere sein seine ihr ihre mon ma le la notre mi su el
+il mio mia lo het de mijn o meu minha moj moje moja
 """
 _ARTICLES = frozenset(_MANY.split())
 _ARTICLE = rf"(?:{'|'.join(sorted(_ARTICLES))})"

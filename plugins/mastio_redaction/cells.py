@@ -29,7 +29,7 @@ Line = tuple[str, Piece]
 """A label, and the place of what may begin with its value."""
 
 NOUN = (
-    r"(?:[ _.-]?(?i:numbers?|num|nbr|no|nr|nummer|numero|numer|code|id|key|value|card)(?![A-Za-z0-9])\.?){0,2}"
+    r"(?:[ _.-]{0,2}(?i:numbers?|num|nbr|no|nr|nummer|numero|numer|code|id|key|value|card)(?![A-Za-z0-9])\.?){0,2}"
     r"(?:(?:_|(?<=_))\d{1,2}(?![A-Za-z0-9]))?"
 )
 """What may follow a label as a part of it."""

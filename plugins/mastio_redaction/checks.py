@@ -184,7 +184,8 @@ def find_iban(text: str) -> tuple[int, int] | None:
 
 
 def is_bic(text: str) -> bool:
-    return text[4:6].upper() in COUNTRIES
+    """In small letters only with a digit: `swift compiler` is none."""
+    return (text.isupper() or not text.isalpha()) and text[4:6].upper() in COUNTRIES
 
 
 def is_aba(text: str) -> bool:
@@ -353,8 +354,11 @@ def is_random(text: str) -> bool:
     return kinds >= 2 and any(c.isdigit() for c in text) and entropy(text) >= 3.0
 
 
-_CODE = re.compile(r"[A-Za-z_]+(?:[.=][A-Za-z_]+)+|_*[A-Za-z]+(?:_+[A-Za-z]+)+_*|.*[:=]|\d{1,6}[.,]\d{1,6}%?")
-"""An expression of a program (`self.realm`, `encoding=encoding`, `new_password`), the next label, or a fraction."""
+_CODE = re.compile(
+    r"[A-Za-z_]+(?:[.=][A-Za-z_]+)+|_*[A-Za-z]+(?:_+[A-Za-z]+)+_*|(?:[A-Z][a-z]+){2,}|.*[:=]|\d{1,6}[.,]\d{1,6}%?"
+)
+"""An expression of a program (`self.realm`, `encoding=encoding`, `new_password`, `SecretStr`), the next label, or a
+fraction."""
 
 
 def is_password(text: str) -> bool:

@@ -70,7 +70,7 @@ def readings(text: str, places: Sequence[int], names: Sequence[int] = ()) -> Ite
     before = -ROOM
     chain: list[str] = []
     for place, following in zip(ends, (*ends[1:], len(text) + ROOM), strict=False):
-        cells = tables.read(place)
+        cells = [(split_words(name), piece) for name, piece in tables.read(place)]
         lines.form.extend(cells)
         lines.part.extend(_first_words(cells))
         start = label_start(text, place, before if place - before >= ROOM else 0)
@@ -124,7 +124,7 @@ def is_likely(score: float, value: str, by: Evidence) -> bool:
     or a strict rule that found it in capitals, or has to look like a password. Far from its label, a number needs a
     strict rule or eight digits. A part of a name is good for strict rules only, and nearness for stricter ones.
     """
-    if score < 0.75 and value.isalpha():
+    if score < 0.75 and value.replace("_", "").isalpha():
         return False
     if by == "form":
         return True

@@ -12,7 +12,7 @@ TYPES = (
         sought(r"[2-6](?:[ .-]?\d){12,18}\b", seek_cards, 0.94),
     )),
     Type("CARD_SECURITY_CODE", "financial", "Card security code, by the words before it", (
-        after(r"(?:cvv2?|cvc2?|csc|security code|card verification|prufziffer|kartenprufnummer|cryptogramme)",
+        after(r"(?:cvv2?|cvc2?|csc|cvn|card code|security code|card verification|prufziffer|kartenprufnummer|cryptogramme)",
               r"\d{3,4}(?!\d)", 0.9),
     )),
     Type("CARD_EXPIRY", "financial", "Card expiry, by the words before it", (
@@ -24,7 +24,7 @@ TYPES = (
                trigger=r"(?i)\b[A-Z]{2}\d{2}(?:[ -]?[A-Z0-9]{4}){2}[ -]?[A-Z0-9]{3}", narrow=find_iban, behind=18, ahead=48),
     )),
     Type("BIC_CODE", "financial", "Bank identifier code (SWIFT), by the words before it", (
-        after(r"(?:bic|swift)(?:[/ -](?:swift|bic))?", r"(?i:[A-Z]{6}[A-Z0-9]{2}(?:[A-Z0-9]{3})?)\b", 0.9, is_bic),
+        after(r"(?:bic|swift|bank identifier code)(?:[/ -](?:swift|bic))?", r"(?i:[A-Z]{6}[A-Z0-9]{2}(?:[A-Z0-9]{3})?)\b", 0.9, is_bic),
     )),
     Type("US_BANK_ROUTING", "financial", "ABA routing number, by the words before it", (
         after(r"(?:(?:aba )?routing|aba|rtn|transit)", r"\d{9}(?!\d)", 0.95, is_aba),
@@ -32,7 +32,7 @@ TYPES = (
     Type("BANK_ACCOUNT", "financial", "Bank account number, by the words before it", (
         after(r"(?:bank account|account|acct|konto|kontonummer|numer konta|compte|cuenta|conto|conta|rekening(?:nummer)?)",
               r"\d(?:[ -]?\d){5,16}(?![\d-])", 0.75,
-              gap=r"(?: bancaire| bancaria| corrente| corriente| bancario)?[ _]{0,2}(?:number|num|nr|no|n\N{DEGREE SIGN}|#)?\.?['\"]?\s{0,2}"
+              gap=r"(?: bancaire| bancaria| corrente| corriente| bancario)?[ _-]{0,2}(?:number|num|nr|no|n\N{DEGREE SIGN}|#)?\.?['\"]?\s{0,2}"
                   r"(?::|=|#|is|ist|est|es|e)?\s{0,2}['\"#]?"),
     )),
     Type("UK_SORT_CODE", "financial", "UK sort code, by the words before it", (
@@ -51,7 +51,7 @@ TYPES = (
         after(r"(?:lei)", r"[0-9A-Z]{18}\d\d\b", 0.9, by(lei)),
     )),
     Type("VAT_NUMBER", "financial", "VAT number of the European Union, by the words before it", (
-        after(r"(?:vat|ust-?id(?:-?nr)?|umsatzsteuer-?id|tva|iva|btw|partita iva|p\.? ?iva)(?: (?:reg|registration))?",
+        after(r"(?:vat|vatin|uid-?nummer|tva intracommunautaire|ust-?id(?:-?nr)?|umsatzsteuer-?id|tva|iva|btw|partita iva|p\.? ?iva)(?: (?:reg|registration))?",
               r"(?:AT|BE|BG|CY|CZ|DE|DK|EE|EL|ES|FI|FR|GB|HR|HU|IE|IT|LT|LU|LV|MT|NL|PL|PT|RO|SE|SI|SK|XI)[ ]?[0-9A-Z]{8,12}\b",
               0.85, has_digit),
     )),

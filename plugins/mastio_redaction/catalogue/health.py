@@ -15,7 +15,7 @@ def _is_nhs(text: str) -> bool:
 
 TYPES = (
     Type("MEDICAL_RECORD_NUMBER", "health", "Medical record or patient number, by the words before it", (
-        after(r"(?:mrn|medical record|patient(?:en)?(?:[ _-]?(?:id|no|nr|number|nummer))|health record|chart number|numero de dossier|"
+        after(r"(?:mrn|medical record|patient(?:en)?(?:[ _-]?(?:id|no|nr|number|nummer))|health record|chart (?:number|no)|hospital (?:number|no)|numero de dossier|"
               r"historia clinica|cartella clinica)", r"[A-Z]{0,4}-?\d[\dA-Z-]{4,14}\b", 0.85),
     )),
     Type("UK_NHS", "health", "UK NHS number", (

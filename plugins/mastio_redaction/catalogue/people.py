@@ -100,8 +100,8 @@ DATE = (
     rf"(?i:\d{{1,2}}(?:st|nd|rd|th|\.|er)?(?: de| of)?[ -]{_MONTH}\.?,?(?: de)?[ -]\d{{4}})|(?i:{_MONTH}\.? \d{{1,2}}(?:st|nd|rd|th)?,? \d{{4}}))(?!\d)"
 )
 _BORN = (
-    r"(?:dob|d\.o\.b\.?|date of birth|born(?: on)?|birth ?date|birthday|date_of_birth|geboren am|geboren|geburtsdatum|geb\.|"
-    r"date de naissance|nee? le|fecha de nacimiento|nacid[oa] el|data di nascita|nat[oa] il|data de nascimento|nascid[oa] em|"
+    r"(?:dob|d[._]o[._]b|birth|date of birth|born(?: on)?|birth ?date|birthday|date_of_birth|geboren am|geboren|geburtsdatum|geburtstag|geb|geb\.?-? ?datum|"
+    r"date (?:de )?naissance|nee? le|fecha (?:de )?nacimiento|nacimiento|nascita|nascimento|nacid[oa] el|data di nascita|nat[oa] il|data de nascimento|nascid[oa] em|"
     r"geboortedatum|geboren op|data urodzenia|urodzon[ya]|fodselsdato|fodselsdag|fodelsedatum|syntymaaika)"
 )
 
@@ -138,7 +138,7 @@ TYPES = (
         shaped(r"(?<![\d.-])\(?0(?:20|1\d{2,3}|7\d{3}|8\d{2})\)? \d{3,4} ?\d{3,4}(?![\d-]|\.\d)", 0.7, is_any_phone,
                trigger=r"\b0(?:20|1\d{2,3}|7\d{3}|8\d{2})\)? \d{3,4} ?\d{3,4}\b", behind=22, ahead=3),
         after(r"(?:phone|telephone|tel|mobile|mobil|cell|fax|call(?: me| us)?(?: at| on)?|sms|whatsapp|telefon|telefono|telefone|handy|"
-              r"portable|movil|cellulare|celular|telemovel|telefoon|rufnummer|handynummer|telefonu|komorka|contact number)", 
+              r"portable|movil|cellulare|celular|telemovel|telefoon|rufnummer|handynummer|telefonu|komorka|contact number|mobiel|gsm)", 
               r"(?!(?<![\d+A-Za-z])\+\d)\(?\+?\(?\d(?:[ ()./-]{0,3}\d){6,14}(?!\d)", 0.85, is_any_phone),
     )),
     Type("PERSON", "pii", "Name of a person, by a list of names and the words around", (

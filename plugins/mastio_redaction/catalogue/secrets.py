@@ -139,16 +139,16 @@ TYPES = (
     )),
     Type("PASSWORD", "credential", "Password, PIN or passphrase, by the words before it", (
         after(r"(?:password|passwort|passwd|passphrase|mot de passe|contrasena|parola d.ordine|palavra-passe|senha|"
-              r"wachtwoord|kennwort|pwd|passcode|haslo|clave de acceso)(?:s|_?(?:is|for [a-z ]{1,24} is))?", rf"{_NO_CALL}{_QUOTED}{{4,128}}(?<![.?])", 0.85,
+              r"wachtwoord|kennwort|pwd|passcode|has.o|clave de acceso|parola|mdp)(?:s|_?(?:is|for [a-z ]{1,24} is))?", rf"{_NO_CALL}{_QUOTED}{{4,128}}(?<![.?])", 0.85,
               is_password, gap=_PASSWORD_GAP),
-        after(r"(?:password|passwort|passwd|passphrase|mot de passe|contrasena|senha|wachtwoord|kennwort|pwd|haslo)", rf"{_QUOTED}{{8,128}}(?<![.?])", 0.8,
+        after(r"(?:password|passwort|passwd|passphrase|mot de passe|contrasena|senha|wachtwoord|kennwort|pwd|has.o)", rf"{_QUOTED}{{8,128}}(?<![.?])", 0.8,
               is_strong_password, gap=r" ['\"`]?"),
-        after(r"(?:pass|pw|psw|clave)", rf"{_NO_CALL}{_QUOTED}{{6,128}}(?<![.?])", 0.8, is_mixed_password, gap=r"['\"]?\s{0,2}[:=]>?\s{0,2}['\"`]?"),
+        after(r"(?:pass|(?:root|db|user|admin|wifi)?pw|psw|psk|clave)", rf"{_NO_CALL}{_QUOTED}{{6,128}}(?<![.?])", 0.8, is_mixed_password, gap=r"['\"]?\s{0,2}[:=]>?\s{0,2}['\"`]?"),
         after(r"(?:pin|pin code|geheimzahl)", r"\d{4,8}(?!\d)", 0.8,
               gap=r"['\"]?\s{0,2}(?:code)?\s?(?:[:=]|\bis\b|\bist\b|\best\b|\bes\b)\s{0,2}['\"]?"),
     )),
     Type("SECRET", "credential", "Secret of an unknown kind: named as one, and random", (
-        after(r"(?:secret|token|api[_ -]?key|apikey|access[_ -]?key|auth[_ -]?key|private[_ -]?key|client[_ -]?secret|"
+        after(r"(?:secret|token|bearer|api[_ -]?key|apikey|access[_ -]?key|auth[_ -]?key|private[_ -]?key|client[_ -]?secret|"
               r"encryption[_ -]?key|signing[_ -]?key|webhook[_ -]?key|credentials?|"
               r"api-?schlussel|cle api|clave api|chiave api|chave api|api-?sleutel|klucz api)", rf"{_NO_CALL}[A-Za-z0-9+/_.~=-]{{16,512}}(?<![.])", 0.8,
               is_random, gap=r"(?:[_ -]?(?:key|value|id|string))?['\"]?\s{0,3}(?:[:=]|=>|:=|\bis\b|\bist\b|\best\b|\bes\b|,)\s{0,3}['\"`]?",
@@ -158,7 +158,7 @@ TYPES = (
               gap=r"['\"]?(?:\s{0,3}(?:[:=(]|=>|\b(?:is|ist|est|es|e|jest|to)\b|lautet)\s{0,3}|[ \t])['\"`]?", ahead=540),
     )),
     Type("USERNAME", "credential", "User name, by the words before it", (
-        after(r"(?:user[_ -]?name|user[_ -]?id|login|benutzername|nom d.utilisateur|usuario|nome utente|gebruikersnaam|utilizador|nazwa uzytkownika)",
+        after(r"(?:user[_ -]?name|user[_ -]?id|login|benutzer(?:name)?|utilisateur|nom d.utilisateur|usuario|nome utente|gebruikersnaam|utilizador|nazwa uzytkownika)",
               r"[A-Za-z0-9](?:[A-Za-z0-9_@+-]|[.](?=[A-Za-z0-9])){2,63}+(?!['\"]?[\[(]|[/\\])", 0.7, is_user_name, gap=r"['\"]?\s{0,2}(?:[:=]|\bis\b|\bist\b|\best\b|\bes\b)\s{0,2}['\"`]?"),
     )),
 )  # fmt: skip
