@@ -32,7 +32,7 @@ _IS_OPTION = re.compile(r"(?:\A|\s)--?[A-Za-z][\w-]{0,40}\Z")
 
 _VERB = (
     r"(?:is|was|are|were|equals|reads|being|ist|war|lautet|lauten|heisst|sind|est|etait|sont|es|era|son|e|sono|sao|is|luidt|"
-    r"was|to|as|jest|brzmi)"
+    r"was|to|as|jest|brzmi|use|enter)"
 )
 _WORDS = re.compile(
     r"(?:[_-]?[^\W\d_][\w'.-]{0,23})?(?:[ \t]\(?[^\W\d_][\w'-]{0,20}\)?){0,7}?"
@@ -40,6 +40,11 @@ _WORDS = re.compile(
     r"(?:(?i:now|currently|still|nun|jetzt|maintenant|ahora|adesso|the|le|la|el|il|die|der|das|het|o|a)[ \t])?"
     r"[\"'`(\[]?(?=\S)"
 )
+_THAT_IS = re.compile(
+    rf"[.,;][ \t](?i:it|this|that|das|es|c'|ce|questo|este|esto|dat|to)[ \t]?(?i:{_VERB})[ \t]+[\"'`(\[]?(?=\S)"
+)
+"""`You asked for my IMEI. It is …`"""
+
 _FOR = re.compile(r"(?:[ \t](?:/[ \t]?)?[^\W_][\w'.-]{0,20}){1,6}[ \t]?[:=][ \t]{0,2}[\"'`]?(?=\S)")
 """`IMEI for Anna: …`"""
 
@@ -94,7 +99,7 @@ def _after_words(text: str, _start: int, place: int, following: int) -> Iterator
             if match is not None:
                 yield value_at(text, match.end(), following)
                 return
-    match = _BOLD.match(text, place, place + 40)
+    match = _BOLD.match(text, place, place + 40) or _THAT_IS.match(text, noun, noun + 40)
     if match is not None:
         yield value_at(text, match.end(), following)
         return

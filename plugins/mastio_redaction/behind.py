@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from .cells import MAX_LABEL, NEAR, Evidence, Line, Piece
+from .cells import MAX_LABEL, NEAR, NOUN, Evidence, Line, Piece
 
 _BRACKET = re.compile(r"[ \t][(\[](?P<label>[^()\[\]\n]{0,30})\Z")
 _MANY = """
@@ -21,6 +21,10 @@ _MINE = re.compile(
     rf",?[ \t](?i:is|was|as|ist|war|als|est|comme|es|era|como|e|come|to)[ \t](?i:{_ARTICLE})[ \t]"
     r"(?P<label>[^()\[\]\n,;]{0,30})\Z"
 )
+_EQUALS = re.compile(r"[ \t][=-][ \t](?P<label>[^()\[\]\n,;=\x9f-]{0,30}(?:-[A-Za-z]{1,12})?)\Z")
+_ENDS_LINE = re.compile(rf"(?>{NOUN})\.?[ \t\r]{{0,4}}(?:\n|\x9f|\Z)")
+"""`… = IMEI`, `… - IMEI` at the end of a line."""
+
 _GROUP = re.compile(r"[^\s,;()]*\d[^\s,;()]*|[A-Z]{2,11}|[A-Z][a-z]{2,8}")
 
 
@@ -37,6 +41,8 @@ def read_behind(text: str, start: int, place: int) -> Iterator[tuple[Evidence, L
         else:
             is_said = not _ARTICLES.isdisjoint(text[first:place].lower().split())
             match = _MINE.search(text, first, place) if is_said else None
+        if match is None and _ENDS_LINE.match(text, place) is not None:
+            match = _EQUALS.search(text, max(place - MAX_LABEL - 4, 0), place)
         if match is not None:
             end, start = match.start(), match.start("label")
         else:

@@ -73,12 +73,13 @@ def readings(text: str, places: Sequence[int], names: Sequence[int] = ()) -> Ite
         cells = [(split_words(name), piece) for name, piece in tables.read(place)]
         lines.form.extend(cells)
         lines.part.extend(_first_words(cells))
-        start = label_start(text, place, before if place - before >= ROOM else 0)
+        is_phrase = place - before < ROOM or _PHRASE.fullmatch(text, before, place) is not None
+        start = label_start(text, place, 0 if is_phrase else before)
         chain = [*chain[-2:], text[start:place]] if place - before < ROOM else [text[start:place]]
         if following - place >= ROOM:
             _read_after(text, chain, start, place, following, lines)
-        for piece, is_id in read_members(text, place, following):
-            (lines.part if is_id else lines.form).append((chain[-1], piece))
+        for piece, is_weak in read_members(text, place, following):
+            (lines.part if is_weak else lines.form).append((chain[-1], piece))
         if place - before >= ROOM:
             for by, line in read_behind(text, start, place):
                 getattr(lines, by).append(line)
@@ -102,6 +103,9 @@ def _read_after(text: str, chain: Sequence[str], start: int, place: int, followi
     for line in read_row(text, chain[-1], start, place):
         (lines.form if _is_word(text[slice(*line[1])]) else lines.words).append(line)
 
+
+_PHRASE = re.compile(r"[A-Za-z _-]{1,24}")
+"""Between two labels that are words of one: `social insurance`."""
 
 _FIRST_WORD = re.compile(r"[ '\"]?([A-Za-z]{2,20})[ _-](?=[A-Za-z])")
 
@@ -200,7 +204,7 @@ def _joined(text: str, place: int, following: int) -> Iterator[Line]:
     if text[place - 2] == "(" and not label.startswith(_SETTERS):  # getText("user.name")
         return
     if match["string"]:
-        yield from ((label, piece) for piece, is_id in read_members(text, match.end(1), following) if not is_id)
+        yield from ((label, piece) for piece, is_weak in read_members(text, match.end(1), following) if not is_weak)
     elif text[place - 1] == ">":
         tags = _OPENING_TAGS.match(text, place)
         start = tags.end() if tags is not None else place

@@ -52,6 +52,9 @@ _MOST_MEMBERS = 6
 _SPACES = frozenset((" ", "\t", ":", "\r", "\n"))
 _BETWEEN_NAMES = re.compile(r"[<>\n{},\x9f]")
 _NAMERS = ("name", "key", "label", "field", "type", "kind", "title", "system", "code")
+_REST_OF_NAME = re.compile(
+    r"(?<=_)(?!(?:numbers?|num|no|nr|id|value|code)\b)[A-Za-z]{2,20}(?:_[A-Za-z]{1,20}){0,3}(?=['\"])"
+)
 _HAS_OWN = re.compile(r"[ \t]{0,4}[:=]>?[ \t]{0,4}[^\s{\[]")
 """After a name of a member: its value, which is no record."""
 
@@ -113,14 +116,15 @@ def read_row(text: str, label: str, start: int, place: int) -> Iterator[Line]:
 
 
 def read_members(text: str, place: int, following: int) -> Iterator[tuple[Piece, bool]]:
-    """The member that has the value, in a record that has the label as a name or in another member; and whether it is
-    called `id`, which is often no more than a name in a program.
+    """The member that has the value, in a record that has the label as a name or in another member; and whether that is
+    weak: the label is a part of a longer name, or the member is called `id`, often no more than a name in a program.
     """
-    start, end = _rest_of_record(text, place)
+    rest = _REST_OF_NAME.match(text, place)
+    start, end = _rest_of_record(text, rest.end() if rest is not None else place)
     if start < end:
         held, is_id = _find_held(text, start, end, is_element=text[start] == "<")
         if held >= 0:
-            yield value_at(text, held, following), is_id
+            yield value_at(text, held, following), is_id or rest is not None
     named = _naming_member(text, place)
     if named >= 0:
         first = max(named - _REACH, 0)

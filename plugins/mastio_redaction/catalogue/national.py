@@ -90,7 +90,7 @@ def _is_hkid(text: str) -> bool:
 TYPES = (
     Type("US_SSN", "national_id", "US social security number", (
         shaped(rf"(?<![\d-]){_AREA}-(?!00)\d{{2}}-(?!0000)\d{{4}}(?![\d-])", 0.9, _is_ssn, trigger=r"\b\d{3}-\d{2}-\d{4}\b", behind=14, ahead=2),
-        after(r"(?:ssn|social security|soc\.? sec|seguro social|social)", rf"{_AREA}[ -]?(?!00)\d{{2}}[ -]?(?!0000)\d{{4}}{_N}", 0.95, _is_ssn),
+        after(r"(?:ssn|social security|soc\.? sec|seguro social)", rf"{_AREA}[ -]?(?!00)\d{{2}}[ -]?(?!0000)\d{{4}}{_N}", 0.95, _is_ssn),
     )),
     Type("US_ITIN", "national_id", "US individual taxpayer number", (
         shaped(r"(?<![\d-])9\d{2}-\d{2}-\d{4}(?![\d-])", 0.92, by(stdnum.us.itin), trigger=r"\b9\d{2}-\d{2}-\d{4}\b", behind=14, ahead=2),
