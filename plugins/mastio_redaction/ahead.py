@@ -53,7 +53,7 @@ _SECOND = re.compile(r"['\"],[ ]?(?P<quote>['\"])(?P<v>[^'\"\n]{2,160})(?P=quote
 """The second argument of a call, where the first one is the label: `put("imei", "…")`."""
 
 _SPEAKER = r"(?:[\[(][^\[\]()\n]{1,24}[\])][ ]?)?(?:<[^<>\n]{1,24}>|[^\W\d][\w .-]{0,30}(?:[ ]?\([^()\n]{1,20}\))?[:>])"
-_ANSWER = r"[ \t*_]{0,4}(?P<words>)(?>(?:[^\W\d_][^\W\d_'-]{0,20}[,:.!;]?[ \t]){0,8})[\"'`(*]{0,3}(?=[^\s<>])"
+_ANSWER = r"[ \t*_]{0,4}(?P<words>)(?>(?:[^\W\d_](?:[^\W\d_]|['-]){0,20}[,:.!;]?[ \t]){0,8})[\"'`(*]{0,3}(?=[^\s<>])"
 _ASKED = re.compile(rf"[^\n?\x9f]{{0,40}}\?[\"'*_ \t]{{0,4}}(?:\n[ \t>*-]{{0,12}}){{0,3}}(?:{_SPEAKER})?{_ANSWER}")
 """The rest of a question, who answers, and words before the answer."""
 

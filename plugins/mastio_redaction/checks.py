@@ -337,8 +337,8 @@ def entropy(text: str) -> float:
 
 
 _PLACEHOLDER = re.compile(
-    r"(?i)(?:x{4,}|\*{3,}|\.{3,}|your[_-]|my[_-]|change[_-]?me|placeholder|example|redacted|dummy|todo|none|null|undefined|"
-    r"true|false|process\.env|os\.environ|getenv|\$\{|\{\{|<[a-z])"
+    r"(?i)(?:x{4,}|\*{3,}|\.{3,}|your[_-]|my[_-]|change[_-]?me|placeholder|example|redacted|dummy|"
+    r"(?<![a-z0-9])(?:todo|none|null|undefined|true|false)(?![a-z0-9])|process\.env|os\.environ|getenv|\$\{|\{\{|<[a-z])"
 )
 
 
@@ -355,7 +355,7 @@ def is_random(text: str) -> bool:
 
 
 _CODE = re.compile(
-    r"[A-Za-z_]+(?:[.=][A-Za-z_]+)+|_*[A-Za-z]+(?:_+[A-Za-z]+)+_*|(?:[A-Z][a-z]+){2,}|.*[:=]|\d{1,6}[.,]\d{1,6}%?"
+    r"[A-Za-z_]+(?:[.=][A-Za-z_]+)+|_*[A-Za-z]+(?:_+[A-Za-z]+)+_*|(?:[A-Z][a-z]+){2,}|.*:|[a-z_]+=|\d{1,6}[.,]\d{1,6}%?"
 )
 """An expression of a program (`self.realm`, `encoding=encoding`, `new_password`, `SecretStr`), the next label, or a
 fraction."""

@@ -26,7 +26,7 @@ _REACH = 200
 """Characters between a label and the member that has its value."""
 
 _HOLDERS: dict[str, Literal["value", "number", "id"]] = {
-    **dict.fromkeys(("value", "val", "content", "text", "data", "answer"), "value"),
+    **dict.fromkeys(("value", "val", "content", "text", "data", "answer", "default"), "value"),
     **dict.fromkeys(("number", "num", "no", "nr", "nummer", "numero", "identifier"), "number"),
     "id": "id",
 }  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from stdnum import cusip, isin, lei
 
-from ..checks import by, find_iban, has_digit, is_aba, is_base58check, is_bech32, is_bic, seek_cards
+from ..checks import by, find_iban, has_digit, is_aba, is_base58check, is_bech32, is_bic, is_very_random, seek_cards
 from ..rule import Type, after, shaped, sought
 
 TYPES = (
@@ -38,12 +38,16 @@ TYPES = (
     Type("UK_SORT_CODE", "financial", "UK sort code, by the words before it", (
         after(r"sort code", r"\d{2}[ -]?\d{2}[ -]?\d{2}(?!\d)", 0.9),
     )),
-    Type("BITCOIN_ADDRESS", "financial", "Bitcoin address", (
-        shaped(r"\b[13][1-9A-HJ-NP-Za-km-z]{25,34}\b", 0.95, is_base58check, behind=40),
-        shaped(r"\b(?:bc1|BC1|tb1)[0-9A-Za-z]{25,87}\b", 0.95, is_bech32, behind=96),
+    Type("BITCOIN_ADDRESS", "financial", "Bitcoin address, and those of Litecoin, Dogecoin and Tron", (
+        shaped(r"\b[13DLMT][1-9A-HJ-NP-Za-km-z]{25,34}\b", 0.95, is_base58check, behind=40),
+        shaped(r"\b(?:bc1|BC1|tb1|ltc1)[0-9A-Za-z]{25,87}\b", 0.95, is_bech32, behind=96),
     )),
     Type("ETHEREUM_ADDRESS", "financial", "Ethereum address", (
         shaped(r"\b0x[0-9a-fA-F]{40}\b", 0.9, behind=48),
+    )),
+    Type("CRYPTO_WALLET", "financial", "Wallet address of another currency, by the words before it", (
+        after(r"(?:wallet|xrp|ripple|monero|xmr|solana|cardano|stellar|xlm|polkadot|crypto)(?: (?:wallet|address))?(?: address)?",
+              r"[1-9A-HJ-NP-Za-km-z]{25,110}\b", 0.85, is_very_random),
     )),
     Type("SECURITY_ID", "financial", "ISIN, CUSIP and LEI of a security or a legal entity, by the words before it", (
         after(r"(?:isin)", r"[A-Z]{2}[A-Z0-9]{9}\d\b", 0.9, by(isin)),

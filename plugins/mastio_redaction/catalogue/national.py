@@ -246,11 +246,11 @@ TYPES = (
     )),
     Type("DRIVER_LICENSE", "national_id", "Driver's licence, by the words before it", (
         after(r"(?:driv(?:er|ing)(?:'?s)? licen[cs]e|dl|fuhrerschein|permis de conduire|permiso de conducir|licencia de conducir|patente|"
-              r"carta de conducao|rijbewijs|prawo jazdy|prawa jazdy|driver(?:'?s)? id|driv(?:er|ing)(?:'?s)? lic|fuehrerschein|carnet de conducir|patente di guida|cnh|dvla|licen[cs]e (?:number|no))", r"[A-Z0-9](?:[ -]?[A-Z0-9]){5,17}\b", 0.8, lambda v: sum(c.isdigit() for c in v) >= 4),
+              r"carta de conducao|rijbewijs|prawo jazdy|prawa jazdy|driver(?:'?s)? id|driv(?:er|ing)(?:'?s)? lic|fuehrerschein|carnet de conducir|patente di guida|cnh|dvla|licen[cs]e (?:number|no))", r"[A-Z0-9](?:[ -]?[A-Z0-9]){5,17}\b", 0.8, lambda v: sum(c.isdigit() for c in v) >= 3),
     )),
     Type("TAX_ID", "national_id", "Tax or identity number of any country, by the words before it", (
         after(r"(?:tax(?:payer)?(?: identification)?(?: number| id| no)|national id(?:entity)?(?: card)?|identity card|personalausweis|"
-              r"ausweisnummer|carte d.identite|carta d.identita|identiteitskaart|ein)",
+              r"ausweisnummer|carte d.identite|carta d.identita|identiteitskaart|ein|nip|dow.d osobisty|seguridad social|rentenversicherungs-?n(?:r|ummer)|voter id)",
               r"[A-Z0-9](?:[ -]?[A-Z0-9]){6,15}\b", 0.7, lambda v: sum(c.isdigit() for c in v) >= 5 and varied(v)),
     )),
 )  # fmt: skip

@@ -100,7 +100,7 @@ DATE = (
     rf"(?i:\d{{1,2}}(?:st|nd|rd|th|\.|er)?(?: de| of)?[ -]{_MONTH}\.?,?(?: de)?[ -]\d{{4}})|(?i:{_MONTH}\.? \d{{1,2}}(?:st|nd|rd|th)?,? \d{{4}}))(?!\d)"
 )
 _BORN = (
-    r"(?:dob|d[._]o[._]b|birth|date of birth|born(?: on)?|birth ?date|birthday|date_of_birth|geboren am|geboren|geburtsdatum|geburtstag|geb|geb\.?-? ?datum|"
+    r"(?:dob|d[._]o[._]b|bday|birth|date of birth|born(?: on)?|birth ?date|birthday|date_of_birth|geboren am|geboren|geburtsdatum|geburtstag|geb|geb\.?-? ?datum|"
     r"date (?:de )?naissance|nee? le|fecha (?:de )?nacimiento|nacimiento|nascita|nascimento|nacid[oa] el|data di nascita|nat[oa] il|data de nascimento|nascid[oa] em|"
     r"geboortedatum|geboren op|data urodzenia|urodzon[ya]|fodselsdato|fodselsdag|fodelsedatum|syntymaaika)"
 )
