@@ -22,7 +22,7 @@ import orjson
 from mastio.errors import Blocked
 from mastio.inspection import UNINSPECTED, Carrier, Finding, Passage
 from mastio.reading.blobs import LEAST, LONG_BLOB, Blob, find_blobs, read_blob
-from mastio.reading.naming import ROWS, VALUES, Heads, find_heads, find_name, is_pair, read_heads
+from mastio.reading.naming import HOLDERS, ROWS, Heads, find_heads, is_pair, name_inside, read_heads
 from mastio.reading.numbers import LONG_NUMBER, has_many_digits, is_long, write_plain
 from mastio.strictjson import Allowance, JsonError, TooManyValues, mask_escapes, parse
 
@@ -293,8 +293,8 @@ class Document:
                 self._keep("name", name, carrier)
                 if len(name) >= LONG_BLOB:
                     self._note_within(name)
-            if not is_api and name in VALUES:
-                called = find_name(value) or called
+            if not is_api and name in HOLDERS:
+                called = name_inside(value, name, own) or called
             if heads and name in ROWS and type(item) is list:
                 self._walk_rows(item, heads, whose)
             else:
@@ -312,12 +312,14 @@ class Document:
                 self._walk_rows(value[:1], (), carrier)
                 self._walk_rows(value[1:], heads, carrier)
                 return
-            if is_pair(value):
+            if not own and is_pair(value):
                 self._walk_rows([value], ("", value[0]), carrier)
                 return
         for item in value:
-            if type(item) is dict or type(item) is list:
+            if type(item) is dict:
                 self._walk(item, carrier, own, place, is_api=is_api)
+            elif type(item) is list:  # a pair in it has a name of its own
+                self._walk(item, carrier, own if is_api else "", place, is_api=is_api)
             else:
                 self._see("", item, carrier, own, "", is_api)
 

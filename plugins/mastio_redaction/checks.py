@@ -12,7 +12,7 @@ import ipaddress
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import date
 from types import ModuleType
 from typing import Any
@@ -121,7 +121,11 @@ def _add_cards(subject: str, part: str, at: int, found: list[tuple[int, int]]) -
             ends = ends or _ends_of(groups)
             for length in lengths:
                 last = ends.get(place + length)
-                if last is not None and _is_card(number[place : place + length]):
+                if (
+                    last is not None
+                    and _is_card(number[place : place + length])
+                    and _is_even(subject, at + place + index, at + place + length + last, groups[index : last + 1])
+                ):
                     if not _is_no_card(subject, at + place + index):
                         free = place + length
                         found.append((at + place + index, at + free + last))
@@ -137,6 +141,12 @@ def _ends_of(groups: Iterable[str]) -> dict[int, int]:
             count += len(group)
             ends[count] = index
     return ends
+
+
+def _is_even(subject: str, start: int, end: int, groups: Sequence[str]) -> bool:
+    """Whether digits are written as one number: with one separator, or in groups. `1.4-1.8 1` is a drawing's path."""
+    kinds = {c for c in subject[start:end] if not c.isdigit()} if len(groups) > 1 else ()
+    return len(kinds) < 2 or all(len(group) > 2 for group in groups)
 
 
 def _is_no_card(subject: str, at: int) -> bool:
@@ -174,7 +184,8 @@ def find_iban(text: str) -> tuple[int, int] | None:
 
 
 def is_bic(text: str) -> bool:
-    return text[4:6].upper() in COUNTRIES
+    """In small letters only with a digit: `swift compiler` is none."""
+    return (text.isupper() or not text.isalpha()) and text[4:6].upper() in COUNTRIES
 
 
 def is_aba(text: str) -> bool:
@@ -277,6 +288,8 @@ def is_date(year: int, month: int, day: int) -> bool:
 
 def is_birth_date(text: str) -> bool:
     """A date in figures, in any order; one with a month in words has been confirmed by its word."""
+    if len(text) == 8 and text.isdecimal():
+        return is_date(int(text[:4]), int(text[4:6]), int(text[6:]))
     parts = re.findall(r"\d+", text)
     if re.search(r"[A-Za-z]{3}", text) or len(parts) != 3:
         return True
@@ -324,34 +337,80 @@ def entropy(text: str) -> float:
 
 
 _PLACEHOLDER = re.compile(
-    r"(?i)(?:x{4,}|\*{3,}|\.{3,}|your[_-]|my[_-]|change[_-]?me|placeholder|example|redacted|dummy|todo|none|null|undefined|"
-    r"true|false|process\.env|os\.environ|getenv|\$\{|\{\{|<[a-z])"
+    r"(?i)(?:x{4,}|\*{3,}|\.{3,}|your[_-]|my[_-]|change[_-]?me|placeholder|example|redacted|dummy|"
+    r"(?<![a-z0-9])(?:todo|none|null|undefined|true|false)(?![a-z0-9])|process\.env|os\.environ|getenv|\$\{|\{\{|<[a-z])"
 )
+
+
+_DOTTED = re.compile(r"[A-Za-z_]+\d{0,2}(?:_\w*)?(?:\.[A-Za-z_]+\d{0,2})+")
+"""A path of names in a program: `tokenize_1.FIELDS.TYPE`."""
 
 
 def is_random(text: str) -> bool:
     """Long and mixed enough to be a generated secret, and not a word that stands for one."""
-    if _PLACEHOLDER.search(text) or len(text) < 12:
+    if len(text) < 12 or _PLACEHOLDER.search(text) or _DOTTED.fullmatch(text):
         return False
     kinds = any(c.isdigit() for c in text) + any(c.islower() for c in text) + any(c.isupper() for c in text)
     return kinds >= 2 and any(c.isdigit() for c in text) and entropy(text) >= 3.0
 
 
-_CODE = re.compile(r"[A-Za-z_]+(?:[.=][A-Za-z_]+)+|.*:")
-"""An expression of a program (`self.realm`, `encoding=encoding`), or the next label."""
+_CODE = re.compile(
+    r"[A-Za-z_]+(?:[.=][A-Za-z_]+)+|_*[A-Za-z]+(?:_+[A-Za-z]+)+_*|(?:[A-Z][a-z]+){2,}|.*:|[a-z_]+=|\d{1,6}[.,]\d{1,6}%?"
+)
+"""An expression of a program (`self.realm`, `encoding=encoding`, `new_password`, `SecretStr`), the next label, or a
+fraction."""
 
 
 def is_password(text: str) -> bool:
     """What somebody set as a password: not a variable, a placeholder or a word about passwords."""
     if _PLACEHOLDER.search(text) or text.lower() in NOT_PASSWORDS or _CODE.fullmatch(text):
         return False
+    text = text.strip("*_|")  # of markup
+    if not any(c.isalnum() for c in text):
+        return False
     return not text.isalpha() or not (text.islower() or text.istitle() or text.isupper())
+
+
+def is_strong_password(text: str) -> bool:
+    """What is hardly anything else than a password, where no sign says that it is one."""
+    if len(text) < 8 or not is_password(text):
+        return False
+    digits_in = sum(c.isdigit() for c in text)
+    has_both = any(c.islower() for c in text) and any(c.isupper() for c in text)
+    return (
+        digits_in > 0
+        and any(c.isalpha() for c in text)
+        and (any(c in "!@#$%^&*" for c in text[1:]) or (has_both and digits_in > 1 and text.isalnum()))
+    )
+
+
+def is_mixed_password(text: str) -> bool:
+    """A password behind a word that means much else as well, such as `pass`."""
+    return (
+        len(text) >= 6
+        and is_password(text)
+        and any(c.isdigit() for c in text)
+        and any(c.isalpha() for c in text)
+        and not any(c in "/\\:." for c in text)
+    )
+
+
+def is_very_random(text: str) -> bool:
+    """As `is_random`, with digits, small letters and capitals."""
+    return (
+        is_random(text)
+        and sum(c.isdigit() for c in text) >= 3
+        and any(c.islower() for c in text)
+        and any(c.isupper() for c in text)
+    )
 
 
 def is_user_name(text: str) -> bool:
     """A name that somebody logs in with: not a word about user names, and not an expression of a program."""
     first, _, rest = text.lower().partition(".")
-    return text.lower() not in NOT_USER_NAMES and not (rest and first in NOT_USER_NAMES)
+    return (
+        any(c.isalpha() for c in text) and text.lower() not in NOT_USER_NAMES and not (rest and first in NOT_USER_NAMES)
+    )
 
 
 def is_mail_address(text: str) -> bool:

@@ -1,70 +1,39 @@
 """Tables in a text: reads the cells below a label that is in the head of a table.
 
-Pure. Knows CSV with commas, semicolons or tabs, one value on each line, Markdown and psql tables, columns aligned by
-spaces, HTML tables, and SQL `INSERT … (columns) VALUES (values)`. `labels.py` says why. Work is linear in the text:
-each table is read once, and a line is looked at for few of its labels.
+Pure. Knows CSV with commas, semicolons or tabs (also with line ends in quoted cells), one value on each line, Markdown,
+psql, drawn, wiki and LaTeX tables, columns aligned by spaces, HTML tables (`grid.py`), lists of lists in JSON, and SQL
+`INSERT … (columns) VALUES (values)`. `labels.py` says why. Work is linear in the text: each table is read once, and a
+line is looked at for few of its labels.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
-MAX_LABEL = 40
-"""Characters of a label, and of the head of a column."""
+from .cells import MAX_HEAD, MAX_LABEL, Line, Piece, is_head, label_start, labelled, noun_end, strip
+from .grid import read_html
 
-MIN_VALUE = 2
-"""Characters of the shortest value, an age."""
+MAX_CELL_LINES = 24
+"""Lines of a record with line ends in it."""
 
 MAX_TRIES = 4
 """Labels of one line that may be in the head of a table, until one is."""
 
-MAX_HEAD = 2_000
-"""Characters of a table's head."""
-
-
-Piece = tuple[int, int]
-Line = tuple[str, Piece]
-"""A label, and the place of what may begin with its value."""
-
-
-NOUN = r"(?:[ _.-]?(?i:numbers?|num|nbr|no|nr|nummer|numero|numer|code|id|key|value|card)(?![A-Za-z0-9])\.?){0,2}"
-"""What may follow a label as a part of it."""
-
-_NOUN_AT = re.compile(NOUN)
-
-
-_LABEL_EDGE = re.compile(r"[\n\t,;|<>()\[\]{}\"`=*\x9f]")
-
-
-def label_start(text: str, place: int, before: int) -> int:
-    """Where the words of a label begin: at most `MAX_LABEL` characters before its end, on its line, in its cell, and
-    after the label `before` it.
-    """
-    first = max(place - MAX_LABEL, before, 0)
-    window = text[first:place]
-    edge = max((match.end() for match in _LABEL_EDGE.finditer(window)), default=0)
-    if edge == 0 and first:  # not in the midst of a word
-        edge = window.find(" ") + 1
-    return first + edge
-
-
-def noun_end(text: str, place: int) -> int:
-    match = _NOUN_AT.match(text, place)
-    return match.end() if match is not None else place
-
-
+_MARKS = "\t|;,&"
 _CELLS: dict[str, re.Pattern[str]] = {
-    mark: re.compile(rf'[ ]*"((?:[^"\n]|"")*)"[ ]*(?={re.escape(mark)}|\Z)|([^{re.escape(mark)}\n]*)')
-    for mark in ",;\t|"
+    mark: re.compile(rf'[ ]*"((?:[^"]|"")*)"[ \r]*(?={re.escape(mark)}|\Z)|([^{re.escape(mark)}]*)') for mark in _MARKS
 }
+_DRAWN = str.maketrans("\u2502\u2503\u2551\u2500\u2501\u2550\u253c\u256c\u254b\u251c\u2524", "|||---+++||")
+"""Lines and crossings of drawn tables, as in tables of letters."""
+_WIKI_HEAD = re.compile(r"\n!")
+_LATEX_END = re.compile(r"\\\\(?:[ \t]{0,8}\\hline)?(?=[ \t\r]{0,8}(?:\n|\Z))")
 _ALIGNED = re.compile(r"\S+(?: \S+)*")
-_ROW = re.compile(r"<(/?)(t[rdh]|table)\b[^<>]{0,200}>", re.IGNORECASE)
-_TAGS = re.compile(r"(?:<[^<>\n]{1,100}>|\s)*")
-_VALUES = re.compile(r"\s{0,8}\bVALUES\s{0,8}", re.IGNORECASE)
-_TUPLE = re.compile(r"\s{0,8},?\s{0,8}\(((?:'(?:[^'\n]|'')*'|\"[^\"\n]*\"|[^()'\"])*)\)")
-_ITEM = re.compile(r"\s*(?:'((?:[^'\n]|'')*)'|\"([^\"\n]*)\"|([^,'\"]*))\s*(?:,|\Z)")
+_VALUES = re.compile(r"\s{0,40}\bVALUES\s{0,40}", re.IGNORECASE)
+_TUPLE = re.compile(r"\s{0,40},?\s{0,40}\(((?>(?:'(?:[^'\n]|'')*'|\"[^\"\n]*\"|\([^()'\"\n]{0,80}\)|[^()'\"])*))\)")
+_ITEM = re.compile(r"\s*(?:[NEB]?'((?:[^'\n]|'')*)'|\"([^\"\n]*)\"|([^,'\"]*))\s*(?:,|\Z)")
+_ASSIGNS = frozenset((":", "="))
 _RULE = re.compile(r"[\s|:+=-]*")
 """A line that only draws: `|---|:--:|`."""
 
@@ -75,7 +44,7 @@ class Tables:
     """
 
     def __init__(self, text: str) -> None:
-        self._text = text
+        self._text = _plain(text)
         self._until = -1
         self._line_end = -1
         self._tries = 0
@@ -93,13 +62,11 @@ class Tables:
         self._tries += 1
         if self._tries > MAX_TRIES:
             return []
-        found = None
-        if text[line_end : line_end + 1] == "\n":
+        found = _sql(text, place) or _lists(text, place)
+        if found is None and text[line_end : line_end + 1] == "\n":
             found = _delimited(text, place, line_end)
         if found is None:
-            found = _html(text, place)
-        if found is None:
-            found = _sql(text, place)
+            found = read_html(text, place)
         if found is None:
             return []
         lines, self._until = found
@@ -110,7 +77,20 @@ Found = tuple[list[Line], int]
 """The labelled cells of a table, and where it ends."""
 
 
+def _plain(text: str) -> str:
+    """The text with the marks of drawn and wiki tables as those of Markdown, each in its place."""
+    if "\u2502" in text or "\u2503" in text or "\u2551" in text:
+        text = text.translate(_DRAWN)
+    if "{|" in text:
+        text = _WIKI_HEAD.sub("\n|", text.replace("!!", "||"))
+    if "\\\\" in text:
+        text = _LATEX_END.sub(lambda match: " " * len(match[0]), text)
+    return text
+
+
 def _delimited(text: str, place: int, end: int) -> Found | None:
+    if text[place : place + 3].lstrip("\"' ")[:1] in _ASSIGNS:
+        return None
     start = text.rfind("\n", max(place - MAX_HEAD, 0), place) + 1
     if start == 0 and place > MAX_HEAD:
         return None
@@ -118,17 +98,20 @@ def _delimited(text: str, place: int, end: int) -> Found | None:
     if mark is None:
         return None
     head = list(_split(text, start, end, mark))
-    if not all(_is_head(text[a:b]) for a, b in head) or _is_row(text, start, mark, len(head)):
+    if not all(is_head(text[a:b]) for a, b in head) or _is_row(text, start, mark, len(head)):
+        return None
+    if mark == "," and head[-1][0] == head[-1][1]:  # the arguments of a call, or a list
         return None
     lines: list[Line] = []
     names = [text[a:b] for a, b in head]
     at = end + 1
+    records = _Records(text, mark)
     while at < len(text):
-        stop = _line_end(text, at)
+        stop = records.end(at)
         if stop - at > 100_000:
             break
         if _RULE.fullmatch(text, at, stop):
-            if stop == at and lines:
+            if stop == at and lines and not (mark == "|" and text[stop + 1 : stop + 2] == "|"):
                 break
         else:
             cells = _aligned(text, at, stop, head) if mark == "  " else list(_split(text, at, stop, mark))
@@ -136,16 +119,32 @@ def _delimited(text: str, place: int, end: int) -> Found | None:
                 break
             if len(head) == 1 and not _is_entry(text[at:stop].strip()):
                 break
-            lines += _labelled(names, cells)
+            lines += labelled(names, cells)
         at = stop + 1
     return (lines, at - 1) if lines else None
 
 
-def _labelled(names: Sequence[str], cells: Iterable[Piece]) -> Iterator[Line]:
-    """The cells that are long enough for a value, each with the name of its column."""
-    for name, (start, end) in zip(names, cells, strict=False):
-        if name and end - start >= MIN_VALUE:
-            yield name, (start, end)
+class _Records:
+    """Where the records of a delimited table end: at the end of a line, or of a later one that ends a quoted cell."""
+
+    def __init__(self, text: str, mark: str) -> None:
+        self._text = text
+        self._quoted = mark != "" and mark in ",;\t|" and '"' in text
+
+    def end(self, start: int) -> int:
+        text = self._text
+        stop = first = _line_end(text, start)
+        if not self._quoted or text.count('"', start, stop) % 2 == 0:
+            return first
+        for _ in range(MAX_CELL_LINES):
+            if stop >= len(text) or stop - start > MAX_HEAD:
+                break
+            line = stop + 1
+            stop = _line_end(text, line)
+            if text.count('"', line, stop) % 2:
+                return stop
+        self._quoted = False  # inches, and no quotes
+        return first
 
 
 def _line_end(text: str, start: int) -> int:
@@ -155,16 +154,16 @@ def _line_end(text: str, start: int) -> int:
 
 def _mark_of(text: str, start: int, place: int, end: int) -> str | None:
     """What separates the label's cell from the next one, or from the one before it. "" for a line of one cell."""
-    after = text[noun_end(text, place) : end].lstrip("\"' _")
+    after = text[noun_end(text, place) : end].lstrip("\"' _.")
     rest = after.lstrip(" ")
     before = text[start : label_start(text, place, start)].rstrip("\"' ")
-    for mark in "\t|;,":
+    for mark in _MARKS:
         if rest.startswith(mark) or (not rest.strip() and before.endswith(mark)):
             return mark
     if "  " in text[place : place + 3] or (not rest.strip() and "  " in text[start:place].strip()):
         return "  "
     words = text[noun_end(text, place) : end]
-    for mark in "\t|;,":  # the label is followed by another word of its cell
+    for mark in _MARKS:  # the label is followed by another word of its cell
         at = words.find(mark)
         if 0 <= at <= 24 and mark in text[start:end]:
             return mark
@@ -174,7 +173,7 @@ def _mark_of(text: str, start: int, place: int, end: int) -> str | None:
 def _split(text: str, start: int, end: int, mark: str) -> Iterator[Piece]:
     """The cells of a line, without quotes and spaces around them."""
     if mark == "":
-        yield _strip(text, start, end)
+        yield strip(text, start, end)
         return
     if mark == "  ":
         for match in re.finditer(_ALIGNED, text[start:end]):
@@ -185,7 +184,7 @@ def _split(text: str, start: int, end: int, mark: str) -> Iterator[Piece]:
         found = _CELLS[mark].match(text, at, end)
         if found is None:  # it matches the empty text as well
             return
-        yield _strip(text, *(found.span(1) if found.start(1) >= 0 else found.span(2)))
+        yield strip(text, *(found.span(1) if found.start(1) >= 0 else found.span(2)))
         at = found.end() + 1
 
 
@@ -195,19 +194,6 @@ def _aligned(text: str, start: int, end: int, head: Sequence[Piece]) -> list[Pie
     if len(cells) < len(head):  # a narrow gap joined two cells
         cells = [(start + m.start(), start + m.end()) for m in re.finditer(r"\S+", text[start:end])]
     return cells
-
-
-def _strip(text: str, start: int, end: int) -> Piece:
-    while start < end and text[start] in " \t\r\"'`*":
-        start += 1
-    while end > start and text[end - 1] in " \t\r\"'`*":
-        end -= 1
-    return start, end
-
-
-def _is_head(cell: str) -> bool:
-    """Whether a cell may be the name of a column."""
-    return len(cell) <= MAX_LABEL and "@" not in cell and sum(c.isdigit() for c in cell) <= 4
 
 
 def _is_entry(line: str) -> bool:
@@ -231,61 +217,6 @@ def _is_row(text: str, start: int, mark: str, count: int) -> bool:
     return mark != "," or ", " not in text[before:end]
 
 
-def _html(text: str, place: int) -> Found | None:
-    """A table of HTML whose head has the label. The label's cell must end right after it."""
-    close = re.compile(r"[^<>\n]{0,24}(?:</[a-z]{1,8}>\s{0,20}){0,3}</t[hd]>", re.IGNORECASE).match(
-        text, place, place + 160
-    )
-    if close is None:
-        return None
-    start = max(text.rfind("<tr", 0, place), text.rfind("<TR", 0, place))
-    if start < 0 or place - start > MAX_HEAD:
-        return None
-    rows: list[list[Piece]] = []
-    cell = -1
-    end = len(text)
-    for match in _ROW.finditer(text, start):
-        closing, tag = match[1], match[2].lower()
-        if cell >= 0 and tag != "table":  # any tag of a row or a cell ends a cell
-            rows[-1].append((cell, match.start()))
-            cell = -1
-        if tag == "tr" and not closing:
-            rows.append([])
-        elif tag in ("td", "th") and not closing and rows:
-            cell = match.end()
-        elif tag == "table":
-            end = match.start()
-            break
-    if cell >= 0 and end == len(text):  # a stream that has not ended yet
-        rows[-1].append((cell, end))
-    if len(rows) < 2 or not rows[0]:
-        return None
-    trimmed = [[_trim(text, *cell) for cell in row] for row in rows]
-    head = trimmed[0]
-    if not all(_is_head(text[a:b]) for a, b in head):
-        return None
-    if len(head) == 2 and _has_row_labels(text, start, place, trimmed):
-        return None
-    names = [text[a:b] for a, b in head]
-    return [line for row in trimmed[1:] for line in _labelled(names, row)], end
-
-
-def _has_row_labels(text: str, start: int, place: int, rows: Iterable[Sequence[Piece]]) -> bool:
-    """Whether a table of two columns has its labels in the first column: no <th>, and names as first cells."""
-    if "<th" in text[start : place + 200].lower():
-        return False
-    firsts = [text[slice(*row[0])] if row else "" for row in rows]
-    return all(_is_head(first) and first and not first.isdigit() for first in firsts)
-
-
-def _trim(text: str, start: int, end: int) -> Piece:
-    """A cell without the tags and spaces that it begins with."""
-    match = _TAGS.match(text, start, end)
-    start = match.end() if match is not None else start
-    stop = text.find("<", start, end)
-    return _strip(text, start, end if stop < 0 else stop)
-
-
 def _sql(text: str, place: int) -> Found | None:
     opening = text.rfind("(", max(place - MAX_HEAD, 0), place)
     closing = text.find(")", place, place + MAX_HEAD)
@@ -294,20 +225,45 @@ def _sql(text: str, place: int) -> Found | None:
     values = _VALUES.match(text, closing + 1)
     if values is None:
         return None
-    head = [name.strip(" \t\r\"'`") for name in text[opening + 1 : closing].split(",")]
+    head = [name.strip(" \t\r\n\"'`[]") for name in text[opening + 1 : closing].split(",")]
     lines: list[Line] = []
     at = values.end()
     while (row := _TUPLE.match(text, at)) is not None:
-        lines += _labelled(head, _items(text, *row.span(1)))
+        lines += labelled(head, _items(text, *row.span(1)))
         at = row.end()
     return (lines, at) if lines else None
 
 
-def _items(text: str, start: int, end: int) -> Iterator[Piece]:
+_FLAT = re.compile(r"\s{0,40}\[([^\[\]{}]{1,4000})\]")
+_TO_ROWS = re.compile(r"\s{0,8},?\s{0,8}(?:['\"](?i:rows|data|values|records)['\"]\s{0,3}:\s{0,8}\[)?(?=\s{0,40}\[)")
+_STRING = re.compile(r"\s*(?:\"([^\"\n]*)\"|'([^'\n]*)'|([^,'\"]*))\s*(?:,|\Z)")
+
+
+def _lists(text: str, place: int) -> Found | None:
+    """Lists of one length, the first of which has the label as an item: `[["id", "imei"], [1, "…"]]`."""
+    opening = text.rfind("[", max(place - MAX_HEAD, 0), place)
+    head = _FLAT.match(text, opening) if opening >= 0 else None
+    if head is None or head.end() < place:
+        return None
+    names = [text[a:b] for a, b in _items(text, *head.span(1), _STRING)]
+    if len(names) < 2 or not all(map(is_head, names)):
+        return None
+    lines: list[Line] = []
+    at = head.end()
+    while (between := _TO_ROWS.match(text, at)) is not None and (row := _FLAT.match(text, between.end())) is not None:
+        cells = list(_items(text, *row.span(1), _STRING))
+        if len(cells) != len(names):
+            break
+        lines += labelled(names, cells)
+        at = row.end()
+    return (lines, at) if lines else None
+
+
+def _items(text: str, start: int, end: int, item: re.Pattern[str] = _ITEM) -> Iterator[Piece]:
     at = start
-    while at < end and (match := _ITEM.match(text, at, end)) is not None:
+    while at < end and (match := item.match(text, at, end)) is not None:
         group = match.lastindex or 3
-        yield _strip(text, *match.span(group))
+        yield strip(text, *match.span(group))
         at = match.end()
 
 

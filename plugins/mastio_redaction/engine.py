@@ -21,11 +21,12 @@ from mastio import decoding
 from mastio.automata import open_automaton
 
 from . import labels
+from .cells import BETWEEN_TEXTS, is_last_cell
 from .custom import Custom, Own
 from .rule import Rule, Type
 
-SEPARATOR = "\x9f"
-"""Between texts that are scanned together: no word, no space, and nothing that a value may have inside."""
+SEPARATOR = BETWEEN_TEXTS
+"""No word, no space, and nothing that a value may have inside."""
 
 _ENCODED = (
     r"%(?:[2-7][0-9A-Fa-f]|0[9AaDd]|[C-Fc-f][0-9A-Fa-f]%)",
@@ -93,7 +94,7 @@ class Engine:
         before it. `only` are the types that matter; the others are as if they were not known.
         """
         if name:
-            return self.find_after(f"{labels.split_words(name[-labels.MAX_NAME :])}: ", text, only=only)
+            return self.find_after(labels.read_before(name, text, ""), text, only=only)
         view = decoding.fold(text)
         subject = text if view is None else view.text
         hits = self._hits(subject, only)
@@ -117,13 +118,13 @@ class Engine:
     def find_all(
         self, texts: Sequence[str], *, names: Sequence[str] | None = None, only: Collection[str] | None = None
     ) -> list[list[Span]]:
-        """As `find` for each, in one pass."""
+        """As `find` for each, in one pass. A text may answer the question that the one before it ends with."""
         if len(texts) == 1:
             return [self.find(texts[0], name=names[0] if names else "", only=only)]
-        parts = texts
-        if names is not None:
-            names = [labels.split_words(name[-labels.MAX_NAME :]) for name in names]
-            parts = [f"{name}: {text}" if name else text for name, text in zip(names, texts, strict=True)]
+        parts = [
+            labels.read_before(name, text, previous) + text
+            for name, text, previous in zip(names or [""] * len(texts), texts, ("", *texts), strict=False)
+        ]
         joined = SEPARATOR.join(parts)
         found: list[list[Span]] = [[] for _ in texts]
         at = 0
@@ -163,14 +164,14 @@ class Engine:
         self, subject: str, places: list[int], names: list[int], hits: list[Span], only: Collection[str] | None
     ) -> None:
         """Adds the values whose labels do not stand right before them (`labels.readings`)."""
-        for view, by_words in labels.readings(subject, places, names):
+        for view, by in labels.readings(subject, places, names):
             events: list[tuple[int, int]] = []
             self._database.scan(view.text.encode("latin-1", "replace"), _note, 0, events, self._scratch())
             inner: list[Span] = []
             self._confirm_labels(view.text, events, inner, only)
             for hit in inner:
                 value = view.text[hit.start : hit.end]
-                if "\n" in value or not labels.is_likely(hit.score, value, by_words):  # only one line has one place
+                if "\n" in value or not labels.is_likely(hit.score, value, by):  # only one line has one place
                     continue
                 start, end = view.span(hit.start, hit.end)
                 if start < end:  # not in the label
@@ -281,6 +282,10 @@ def _confirm_after(kind: str, rule: Rule, subject: str, places: list[int], hits:
         value = match.span("v")
         if subject.find("\n", place, value[0]) >= 0:  # perhaps the head of a column
             bare.append(place)
+            if is_last_cell(subject, place):
+                continue
+        elif _goes_on(subject, place, *value):  # perhaps the head of a row
+            bare.append(place)
         if rule.narrow is not None or rule.check is not None:
             accepted = _accept(rule, subject, *value)
             if accepted is None:
@@ -289,6 +294,15 @@ def _confirm_after(kind: str, rule: Rule, subject: str, places: list[int], hits:
             value = accepted
         hits.append(Span(*value, kind, rule.score))
         done = value[1]
+
+
+def _goes_on(subject: str, place: int, start: int, end: int) -> bool:
+    """Whether what separates the value from its label separates it from another one too: a row, or a list."""
+    follows = subject[end : end + 8].lstrip("\"'`* ")[:1]
+    return (follows != "" and follows in ",;|\t" and subject.find(follows, place, start) >= 0) or (
+        follows in (",", "<", "\n")
+        and subject.find("[" if follows == "," else "<" if follows == "<" else "- ", place, start) >= 0
+    )
 
 
 def _confirm_back(kind: str, rule: Rule, subject: str, places: list[int], hits: list[Span], _bare: list[int]) -> None:

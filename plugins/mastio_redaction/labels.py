@@ -8,78 +8,139 @@ way back to the original places. Work and output are linear in the text.
 Layouts:
 
 * columns: the label is in the head of a table (`columns.py`);
-* apart: markup, quotes or brackets between label and value;
-* prose: a few words and a verb between them (`The IMEI of my phone is …`), or the label behind the value
-  (`… (IMEI)`, `… is my IMEI`). Words are weak evidence: see `is_likely`.
+* apart: markup, quotes or brackets between label and value, a list of values, or another member of the label's record
+  (`records.py`);
+* prose: a few words and a verb between them (`The IMEI of my phone is …`), a question and its answer, or the label
+  behind the value (`… (IMEI)`, `… is my IMEI`). Words are weak evidence: see `is_likely`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple, get_args
 
 from mastio.decoding import View
 
-from .columns import NOUN, Line, Piece, Tables, label_start
+from .ahead import READERS
+from .behind import read_behind
+from .cells import Evidence, Line, label_start
+from .checks import is_strong_password
+from .columns import Tables
+from .records import MAX_VALUE, read_list, read_members, read_row, value_at
 
 MAX_NAME = 64
 """Characters of a member's name that count as words before its value."""
 
-MAX_VALUE = 160
-"""Characters of a value that is read after a label outside a table."""
+STRICT = 0.9
+"""The least score of a rule with a check digit, or with words that announce nothing else."""
+
+CHECKED = 0.93
+"""The least score of a rule with a check digit, or with a form and words of its own."""
 
 ROOM = 8
 """Characters from the end of a label to the end of the next one, at least, if a value is between them."""
 
 
+EVIDENCE: tuple[Evidence, ...] = get_args(Evidence)
+
+
 class Reading(NamedTuple):
-    """A view, and whether only words connect labels and values in it (`is_likely`)."""
+    """A view, and what connects labels and values in it."""
 
     view: View
-    by_words: bool
+    by: Evidence
+
+
+class _Lines(NamedTuple):
+    form: list[Line]
+    words: list[Line]
+    far: list[Line]
+    part: list[Line]
+    near: list[Line]
 
 
 def readings(text: str, places: Sequence[int], names: Sequence[int] = ()) -> Iterator[Reading]:
     """`places`: where labels end that no value follows. `names`: where an assignment to a name of several joined words
-    ends (`ASSIGNMENT`). One reading for each kind of layout that is there.
+    ends (`ASSIGNMENT`). One reading for each kind of evidence that is there.
     """
     tables = Tables(text)
-    columns: list[Line] = []
-    apart: list[Line] = []
-    prose: list[Line] = []
+    lines = _Lines([], [], [], [], [])
     ends = sorted(set(places))
     before = -ROOM
+    chain: list[str] = []
     for place, following in zip(ends, (*ends[1:], len(text) + ROOM), strict=False):
-        columns += tables.read(place)
-        start = label_start(text, place, before if place - before >= ROOM else 0)
-        label = text[start:place]
+        cells = [(split_words(name), piece) for name, piece in tables.read(place)]
+        lines.form.extend(cells)
+        lines.part.extend(_first_words(cells))
+        is_phrase = place - before < ROOM or _PHRASE.fullmatch(text, before, place) is not None
+        start = label_start(text, place, 0 if is_phrase else before)
+        chain = [*chain[-2:], text[start:place]] if place - before < ROOM else [text[start:place]]
         if following - place >= ROOM:
-            if (value := _apart(text, place, following)) is not None:
-                apart.append((label, value))
-            elif (value := _after_words(text, place, following)) is not None:
-                prose.append((label, value))
+            _read_after(text, chain, start, place, following, lines)
+        for piece, is_weak in read_members(text, place, following):
+            (lines.part if is_weak else lines.form).append((chain[-1], piece))
         if place - before >= ROOM:
-            prose += _before_label(text, start, place)
+            for by, line in read_behind(text, start, place):
+                getattr(lines, by).append(line)
         before = place
     for place, following in zip(names, (*names[1:], len(text)), strict=False):
-        apart += _joined(text, place, following)
-    for lines, by_words in ((columns, False), (apart, False), (prose, True)):
-        if lines:
-            yield Reading(_view(text, lines), by_words)
+        lines.form.extend(_joined(text, place, following))
+    for by in EVIDENCE:
+        found: list[Line] = getattr(lines, by)
+        if found:
+            yield Reading(_view(text, found), by)
 
 
-def is_likely(score: float, value: str, by_words: bool) -> bool:
+def _read_after(text: str, chain: Sequence[str], start: int, place: int, following: int, lines: _Lines) -> None:
+    """Adds what may be the value of labels that stand close together, the last of which ends at `place`."""
+    for by, read in READERS:
+        pieces = tuple(read(text, start, place, following))
+        if pieces:
+            getattr(lines, by).extend((label, piece) for piece in pieces for label in chain)
+            break
+    lines.form.extend(read_list(text, chain[-1], place))
+    for line in read_row(text, chain[-1], start, place):
+        (lines.form if _is_word(text[slice(*line[1])]) else lines.words).append(line)
+
+
+_PHRASE = re.compile(r"[A-Za-z _-]{1,24}")
+"""Between two labels that are words of one: `social insurance`."""
+
+_FIRST_WORD = re.compile(r"[ '\"]?([A-Za-z]{2,20})[ _-](?=[A-Za-z])")
+
+
+def _first_words(lines: Iterable[Line]) -> Iterator[Line]:
+    """The cells below heads of several words, with the first of them as a label."""
+    for name, piece in lines:
+        match = _FIRST_WORD.match(name)
+        if match is not None:
+            yield match[1], piece
+
+
+def _is_word(cell: str) -> bool:
+    """Whether a cell is one word of letters and digits."""
+    return " " not in cell and any(c.isdigit() for c in cell) and any(c.isalpha() for c in cell)
+
+
+def is_likely(score: float, value: str, by: Evidence) -> bool:
     """Whether a value of a reading is taken. A weak rule needs more than letters. By words alone, a value needs digits,
-    or a strict rule that found it in capitals.
+    or a strict rule that found it in capitals, or has to look like a password. Far from its label, a number needs a
+    strict rule or eight digits. A part of a name is good for strict rules only, and nearness for stricter ones.
     """
-    if score < 0.75 and value.isalpha():
+    if score < 0.75 and value.replace("_", "").isalpha():
         return False
-    if not by_words:
+    if by == "form":
         return True
     digits = sum(c.isdigit() for c in value)
+    if by == "near":
+        return score >= CHECKED and digits >= 5
+    if score < STRICT and (by == "part" or (by == "far" and digits < 8 and not any(c.isalpha() for c in value))):
+        return False
     if digits < 3:
-        return value.isupper() and len(value) >= 5 and (digits > 0 or score >= 0.9)
+        if value.isupper():
+            return len(value) >= 5 and (digits > 0 or score >= STRICT)
+        return score >= 0.8 and is_strong_password(value)
     return digits >= 4 or score >= 0.8 or not value.isdigit()
 
 
@@ -96,6 +157,25 @@ def _view(text: str, lines: Sequence[Line]) -> View:
     return view
 
 
+MAX_QUESTION = 160
+"""Characters of a question that are read before its answer."""
+
+MAX_ANSWER = 200
+"""Characters of an answer that is read after its question."""
+
+
+def read_before(name: str, text: str, previous: str) -> str:
+    """What is read before a text, so that it counts as words before a value: the name of the text, or the question that
+    the text `previous` ends with.
+    """
+    if name:
+        return f"{split_words(name[-MAX_NAME:])}: "
+    if len(text) > MAX_ANSWER or not previous[-3:].rstrip().endswith("?"):
+        return ""
+    question = previous[-MAX_QUESTION:].rstrip()
+    return question[max(question.rfind(end) for end in "\n.!") + 1 :] + "\n"
+
+
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
@@ -104,100 +184,32 @@ def split_words(name: str) -> str:
     return name if name.islower() else _HUMP.sub(" ", name)
 
 
-ASSIGNMENT = r"[a-z0-9][A-Z][A-Za-z0-9]{1,24}['\"]?\s{0,2}[:=]"
-"""Expression of the automaton: the end of a name such as `customerImei`, and what assigns to it."""
+ASSIGNMENT = r"[a-z0-9][A-Z][A-Za-z0-9]{1,40}(?:['\"]?\s{0,2}[:=]|\(['\"]|>|['\"][ ,])"
+"""Expression of the automaton: the end of a name such as `customerImei`, and what follows where it names a value: an
+assignment, a call with a string (`setImei("…")`), the end of a tag, or of a string."""
 
-_JOINED = re.compile(r"([A-Za-z0-9]{2,60})['\"]?\s{0,2}[:=]\Z")
+_JOINED = re.compile(r"([A-Za-z0-9]{2,60})(?:['\"]?\s{0,2}[:=]|\(['\"]|>|(?P<string>['\"][ ,]))\Z")
+_SETTERS = ("set ", "with ", "add ", "put ", "use ", "new ")
 _OPENING = re.compile(r"[=>]?\s{0,3}['\"`]?")
+_OPENING_TAGS = re.compile(r"(?:\s{0,20}</?[A-Za-z]{1,12}>){0,2}")
 
 
 def _joined(text: str, place: int, following: int) -> Iterator[Line]:
-    """The value that is assigned at `place`, with the words of the name apart as its label."""
+    """The value that a name announces. What follows the name ends at `place`; its words, apart, are the label."""
     match = _JOINED.search(text, max(place - 66, 0), place)
     opening = _OPENING.match(text, place)
     if match is None or opening is None:
         return
-    yield split_words(match[1]), _value(text, opening.end(), following)
-
-
-# --- apart and prose -----------------------------------------------------------------------------------------------
-
-_MARK = r"[ \t\r]|</?[A-Za-z][^<>\n]{0,80}>|&(?:nbsp|quot|gt|lt);|[*_`'\"]"
-_APART = re.compile(
-    rf"(?>{NOUN})(?>(?:{_MARK}){{0,12}})(?>\n[ \t]{{0,24}})?"
-    rf"(?>(?:[:=>|(\[]|->|(?<= )-(?= )|\u2192)(?:[ \t]|{_MARK}|[(\[:>]){{0,8}}|(?<=[>*`(\[])|(?<=\n))"
-    rf"(?>(?:{_MARK}){{0,6}})(?=[^\s<>|)\]])"
-)
-"""Marks between a label and its value. One of them must be more than space."""
-
-_VERB = (
-    r"(?:is|was|are|were|equals|reads|being|ist|war|lautet|lauten|heisst|sind|est|etait|sont|es|era|son|e|sono|sao|is|luidt|"
-    r"was|to|as)"
-)
-_WORDS = re.compile(
-    r"(?:[_-]?[^\W\d_][\w'.-]{0,23})?(?:[ \t]\(?[^\W\d_][\w'-]{0,20}\)?){0,7}?"
-    rf"[ \t](?i:{_VERB})(?:[ \t]?:)?[ \t]+(?:(?i:now|currently|still|nun|jetzt|maintenant|ahora|adesso)[ \t])?"
-    r"[\"'`(\[]?(?=\S)"
-)
-_FOR = re.compile(r"(?:[ \t][^\W\d_][\w'.-]{0,20}){1,6}[ \t]?[:=][ \t]{0,2}[\"'`]?(?=\S)")
-"""`IMEI for Anna: …`"""
-
-
-def _apart(text: str, place: int, following: int) -> Piece | None:
-    if text[place : place + 1] == "(":  # a call: login(user)
-        return None
-    match = _APART.match(text, place, place + 400)
-    return _value(text, match.end(), following) if match is not None and match.end() > place else None
-
-
-def _after_words(text: str, place: int, following: int) -> Piece | None:
-    if text[place : place + 1] not in _WORD_FOLLOWS:
-        return None
-    match = _WORDS.match(text, place, place + 140) or _FOR.match(text, place, place + 140)
-    return _value(text, match.end(), following) if match is not None else None
-
-
-_WORD_FOLLOWS = frozenset((" ", "\t", "-", "_"))
-
-
-def _value(text: str, start: int, following: int) -> Piece:
-    """What may begin with a value: up to the end of the line, or of the label that is `following`."""
-    end = min(start + MAX_VALUE, len(text), following if following > start else len(text))
-    line = text.find("\n", start, end)
-    return start, line if line >= 0 else end
-
-
-_BRACKET = re.compile(r"[ \t][(\[](?P<label>[^()\[\]\n]{0,30})\Z")
-_ARTICLE = (
-    r"(?:my|the|our|his|her|their|your|an?|meine?|die|der|das|unsere?|seine?|ihre?|mon|ma|le|la|notre|mi|su|el|il|mio|mia|lo|"
-    r"het|de|mijn|o|meu|minha)"
-)
-_MINE = re.compile(
-    rf",?[ \t](?i:is|was|ist|war|est|es|era|e)[ \t](?i:{_ARTICLE})[ \t](?P<label>[^()\[\]\n,;]{{0,30}})\Z"
-)
-_GROUP = r"(?:[^\s,;()]*\d[^\s,;()]*|[A-Z]{2,11}|[A-Z][a-z]{2,8})"
-_TAIL = re.compile(rf"{_GROUP}(?: {_GROUP}){{0,7}}\Z")
-
-
-def _before_label(text: str, start: int, place: int) -> Iterator[Line]:
-    """What may be a value before the label: the groups with a digit that end there, each as a beginning."""
-    first = max(start - 40, 0)
-    if text[start - 2 : start] in (" (", " ["):
-        end = start - 2
-    else:
-        bracket = max(text.rfind(" (", first, place), text.rfind(" [", first, place))
-        match = _BRACKET.match(text, bracket, place) if bracket >= 0 else _MINE.search(text, first, place)
-        if match is None:
-            return
-        end, start = match.start(), match.start("label")
-    first = max(end - 64, 0)
-    run = _TAIL.search(text[first:end].rstrip())
-    if run is None:
+    label = split_words(match[1])
+    if text[place - 2] == "(" and not label.startswith(_SETTERS):  # getText("user.name")
         return
-    at, stop = first + run.start(), first + run.end()
-    while True:
-        yield text[start:place], (at, stop)
-        space = text.find(" ", at, stop)
-        if space < 0:
-            return
-        at = space + 1
+    if match["string"]:
+        yield from ((label, piece) for piece, is_weak in read_members(text, match.end(1), following) if not is_weak)
+    elif text[place - 1] == ">":
+        tags = _OPENING_TAGS.match(text, place)
+        start = tags.end() if tags is not None else place
+        end = text.find("<", start, start + MAX_VALUE)
+        if end >= 0:
+            yield label, (start, end)
+    else:
+        yield label, value_at(text, opening.end(), following)

@@ -22,7 +22,8 @@ from typing import NamedTuple
 from mastio import decoding
 
 from .catalogue.names import PARTICLES
-from .columns import MAX_HEAD, find_table_head
+from .cells import MAX_HEAD
+from .columns import find_table_head
 from .engine import Engine, Span
 from .labels import MAX_NAME, split_words
 from .tables import LINKS, MONTHS

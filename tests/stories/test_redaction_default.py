@@ -91,7 +91,26 @@ def test_a_labelled_column_is_inspected_and_its_twin_is_served(
         "| device | IMEI |\n|---|---|\n| phone | 352099001761481 |\n",
         "<table><tr><th>IMEI</th></tr><tr><td>352099001761481</td></tr></table>",
         "Meine IMEI lautet 352099001761481.",
+        'id,note,imei\n1,"left\nat home",352099001761481\n',
+        'Look: {"device": {"type": "imei", "number": "352099001761481"}}',
+        '{"imei": {"make": "x", "value": 352099001761481}}',
     ):
         assert ask(client, text).status_code == 422, text
-    for text in ("user,role\nanna,hunter2\n", "| device | order |\n|---|---|\n| phone | 352099001761481 |\n"):
+    for text in (
+        "user,role\nanna,hunter2\n",
+        "| device | order |\n|---|---|\n| phone | 352099001761481 |\n",
+        'id,note,order\n1,"left\nat home",352099001761481\n',
+        'Look: {"device": {"type": "order", "number": "352099001761481"}}',
+    ):
         assert ask(client, text).status_code == 200, text
+
+
+@pytest.mark.parametrize(("question", "leaves"), [("What is your SSN?", False), ("What is your order number?", True)])
+def test_an_answer_is_read_with_its_question(
+    world: tuple[Appliance, Provider, httpx.Client], question: str, leaves: bool
+) -> None:
+    _, provider, client = world
+    messages = [{"role": "assistant", "content": question}, {"role": "user", "content": "sure, 536220174"}]
+    reply = client.post(TALK.path("p/m", False), json={"model": "p/m", "messages": messages})
+    assert reply.status_code == 200, reply.text
+    assert ("536220174" in str(provider.last.document)) is leaves

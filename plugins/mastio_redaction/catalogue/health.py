@@ -15,7 +15,7 @@ def _is_nhs(text: str) -> bool:
 
 TYPES = (
     Type("MEDICAL_RECORD_NUMBER", "health", "Medical record or patient number, by the words before it", (
-        after(r"(?:mrn|medical record|patient(?:en)?(?:[ _-]?(?:id|no|nr|number|nummer))|health record|chart number|numero de dossier|"
+        after(r"(?:mrn|medical record|patient(?:en)?(?:[ _-]?(?:id|no|nr|number|nummer))|health record|chart (?:number|no)|hospital (?:number|no)|numero de dossier|"
               r"historia clinica|cartella clinica)", r"[A-Z]{0,4}-?\d[\dA-Z-]{4,14}\b", 0.85),
     )),
     Type("UK_NHS", "health", "UK NHS number", (
@@ -23,7 +23,7 @@ TYPES = (
         shaped(r"(?<!\d)(?<!\d[ -])\d{3} \d{3} \d{4}(?![\d -]?\d)", 0.6, _is_nhs, trigger=r"\b\d{3} \d{3} \d{4}\b", behind=16, ahead=3),
     )),
     Type("US_NPI", "health", "US national provider identifier, by the words before it", (
-        after(r"(?:npi|provider (?:id|identifier))", r"[12]\d{9}(?!\d)", 0.95, is_npi),
+        after(r"(?:npi|(?:national )?provider (?:id|identifier))", r"[12]\d{9}(?!\d)", 0.95, is_npi),
     )),
     Type("US_DEA", "health", "US DEA registration", (
         after(r"dea", r"[ABCDEFGHJKLMPRSTUX][A-Z9]\d{7}\b", 0.95, is_dea),

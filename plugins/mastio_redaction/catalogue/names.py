@@ -84,7 +84,7 @@ STOP = frozenset(
     "Thanks Thank Hello Hi Dear Monday Tuesday Wednesday Thursday Friday Saturday Sunday January February March April June "
     "July August September October November December Street Avenue Road University College School Hospital Company Inc Ltd "
     "Corp GmbH Bank Court Park River Lake City County State Der Die Das Und Oder Ein Eine Le La Les Un Une Et Ou El Los Las "
-    "Y Il Lo Gli E O Os As De Het Een En Phone Email Tel Mobile Fax Address Account Number Customer Patient Employee Manager "
+    "Y Il Lo Gli E O Os As De Het Een En Phone Email Tel Mobile Fax Address Account Number Identifier Customer Patient Employee Manager "
     "Director Engineer Order Invoice Ticket Team Group Department Office Support Sales Server Service Project Class Function "
     "Error Warning Info Debug Version Note Total Sample Test Airport Station Center Centre Museum Church Cathedral Prize Award "
     "None True False Null Institute Foundation Act Law Theorem Algorithm Equation Test Effect Method Model Principle".split()

@@ -90,11 +90,11 @@ def _is_hkid(text: str) -> bool:
 TYPES = (
     Type("US_SSN", "national_id", "US social security number", (
         shaped(rf"(?<![\d-]){_AREA}-(?!00)\d{{2}}-(?!0000)\d{{4}}(?![\d-])", 0.9, _is_ssn, trigger=r"\b\d{3}-\d{2}-\d{4}\b", behind=14, ahead=2),
-        after(r"(?:ssn|social security|soc\.? sec)", rf"{_AREA}[ -]?(?!00)\d{{2}}[ -]?(?!0000)\d{{4}}{_N}", 0.95, _is_ssn),
+        after(r"(?:ssn|social security|soc\.? sec|seguro social)", rf"{_AREA}[ -]?(?!00)\d{{2}}[ -]?(?!0000)\d{{4}}{_N}", 0.95, _is_ssn),
     )),
     Type("US_ITIN", "national_id", "US individual taxpayer number", (
         shaped(r"(?<![\d-])9\d{2}-\d{2}-\d{4}(?![\d-])", 0.92, by(stdnum.us.itin), trigger=r"\b9\d{2}-\d{2}-\d{4}\b", behind=14, ahead=2),
-        after(r"itin", rf"9\d{{2}}[ -]?\d{{2}}[ -]?\d{{4}}{_N}", 0.95, by(stdnum.us.itin)),
+        after(r"(?:itin|individual taxpayer identification)", rf"9\d{{2}}[ -]?\d{{2}}[ -]?\d{{4}}{_N}", 0.95, by(stdnum.us.itin)),
     )),
     Type("UK_NINO", "national_id", "UK national insurance number", (
         shaped(r"\b(?!BG|GB|NK|KN|TN|NT|ZZ)[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z] ?\d{2} ?\d{2} ?\d{2} ?[A-D]\b", 0.92,
@@ -102,30 +102,30 @@ TYPES = (
     )),
     Type("CA_SIN", "national_id", "Canadian social insurance number", (
         shaped(r"(?<![\d-])[1-79]\d{2}-\d{3}-\d{3}(?![\d-])", 0.85, by(stdnum.ca.sin), trigger=r"\b\d{3}-\d{3}-\d{3}\b", behind=14, ahead=2),
-        after(r"(?:sin|social insurance|nas|assurance sociale)", rf"[1-79]\d{{2}}[ -]?\d{{3}}[ -]?\d{{3}}{_N}", 0.95, by(stdnum.ca.sin)),
+        after(r"(?:sin|s\.i\.n|social insurance|nas|assurance sociale)", rf"[1-79]\d{{2}}[ -]?\d{{3}}[ -]?\d{{3}}{_N}", 0.95, by(stdnum.ca.sin)),
     )),
     Type("AU_TFN", "national_id", "Australian tax file number, by the words before it", (
-        after(r"(?:tfn|tax file)", rf"\d{{3}}[ -]?\d{{3}}[ -]?\d{{2,3}}{_N}", 0.95, by(stdnum.au.tfn)),
+        after(r"(?:tfn|t\.f\.n|tax file)", rf"\d{{3}}[ -]?\d{{3}}[ -]?\d{{2,3}}{_N}", 0.95, by(stdnum.au.tfn)),
     )),
     Type("AU_ABN", "financial", "Australian business number, by the words before it", (
-        after(r"(?:abn|australian business(?: number)?)", rf"[1-9]\d[ ]?\d{{3}}[ ]?\d{{3}}[ ]?\d{{3}}{_N}", 0.95, by(stdnum.au.abn)),
+        after(r"(?:abn|a\.b\.n|(?:australian )?business (?:number|no))", rf"[1-9]\d[ ]?\d{{3}}[ ]?\d{{3}}[ ]?\d{{3}}{_N}", 0.95, by(stdnum.au.abn)),
     )),
     Type("AU_MEDICARE", "national_id", "Australian Medicare number, by the words before it", (
-        after(r"medicare", rf"[2-6]\d{{3}}[ -]?\d{{5}}[ -]?\d(?:[ /-]?\d)?{_N}", 0.95, _is_medicare),
+        after(r"medicare(?: card)?", rf"[2-6]\d{{3}}[ -]?\d{{5}}[ -]?\d(?:[ /-]?\d)?{_N}", 0.95, _is_medicare),
     )),
     Type("NZ_IRD", "national_id", "New Zealand IRD number, by the words before it", (
-        after(r"ird", rf"\d{{2,3}}[ -]?\d{{3}}[ -]?\d{{3}}{_N}", 0.95, by(stdnum.nz.ird)),
+        after(r"(?:ird|inland revenue)", rf"\d{{2,3}}[ -]?\d{{3}}[ -]?\d{{3}}{_N}", 0.95, by(stdnum.nz.ird)),
     )),
     Type("DE_TAX_ID", "national_id", "German tax number of a person, by the words before it", (
-        after(r"(?:steuer-?(?:id|identifikation|identifikationsnummer|nummer)|idnr|tin|tax id)(?:-?nr)?", rf"\d{{2}}[ ]?\d{{3}}[ ]?\d{{3}}[ ]?\d{{3}}{_N}",
+        after(r"(?:steuer-?(?:id|identifikation|identifikationsnummer|nummer|ident-?n(?:r|ummer))|steuerliche identifikationsnummer|identifikationsnummer|id nr|tin|tax id)(?:-?nr)?", rf"\d{{2}}[ ]?\d{{3}}[ ]?\d{{3}}[ ]?\d{{3}}{_N}",
               0.95, by(stdnum.de.idnr)),
     )),
     Type("AT_SVNR", "national_id", "Austrian insurance number, by the words before it", (
-        after(r"(?:svnr|sv-?nummer|sozialversicherungs-?nummer|versicherungsnummer)", rf"\d{{4}}[ ]?\d{{6}}{_N}", 0.95, by(stdnum.at.vnr)),
+        after(r"(?:svnr|vsnr|sv-?n(?:r|ummer)|sozialversicherungs-?n(?:r|ummer)|versicherungs-?n(?:r|ummer))", rf"\d{{4}}[ ]?\d{{6}}{_N}", 0.95, by(stdnum.at.vnr)),
     )),
     Type("CH_AHV", "national_id", "Swiss social security number", (
         shaped(r"(?<![\d.])756\.\d{4}\.\d{4}\.\d{2}(?!\d|\.\d)", 0.97, by(stdnum.ch.ssn), trigger=r"\b756\.\d{4}\.\d{4}\.\d{2}\b", behind=20, ahead=3),
-        after(r"(?:ahv|avs|avs/ai)(?:-?nr)?", rf"756[ .]?\d{{4}}[ .]?\d{{4}}[ .]?\d{{2}}{_N}", 0.97, by(stdnum.ch.ssn)),
+        after(r"(?:ahvn13|ahv|avs|avs/ai|oasi|sozialversicherungs|social security)(?:-?n(?:r|ummer))?", rf"756[ .]?\d{{4}}[ .]?\d{{4}}[ .]?\d{{2}}{_N}", 0.97, by(stdnum.ch.ssn)),
     )),
     Type("FR_NIR", "national_id", "French social security number", (
         shaped(r"(?<![\d.-])[12378] ?\d{2} ?(?:0[1-9]|1[0-2]|[2-4]\d|50|99) ?\d[\dAB] ?\d{3} ?\d{3} ?\d{2}(?!\d|[.-]\d)", 0.93,
@@ -142,14 +142,14 @@ TYPES = (
                trigger=r"(?i)\b[A-Z]{6}\d{2}[ABCDEHLMPRST]\d{2}[A-Z]\d{3}[A-Z]\b", behind=20),
     )),
     Type("PT_NIF", "national_id", "Portuguese tax number, by the words before it", (
-        after(r"(?:nif|contribuinte|numero fiscal)", rf"[1-3568]\d{{2}}[ .]?\d{{3}}[ .]?\d{{3}}{_N}", 0.95, by(stdnum.pt.nif)),
+        after(r"(?:nif|contribuinte|numero fiscal|identificacao fiscal)", rf"[1-3568]\d{{2}}[ .]?\d{{3}}[ .]?\d{{3}}{_N}", 0.95, by(stdnum.pt.nif)),
     )),
     Type("NL_BSN", "national_id", "Dutch citizen service number, by the words before it", (
-        after(r"(?:bsn|burgerservicenummer|sofi-?nummer)", rf"\d{{3,4}}[ .]?\d{{2,3}}[ .]?\d{{2,3}}{_N}", 0.95, by(stdnum.nl.bsn)),
+        after(r"(?:bsn|burger ?service ?nummer|citizen service number|sofi)(?:-?n(?:r|ummer))?", rf"\d{{3,4}}[ .]?\d{{2,3}}[ .]?\d{{2,3}}{_N}", 0.95, by(stdnum.nl.bsn)),
     )),
     Type("BE_NATIONAL_NUMBER", "national_id", "Belgian national number", (
         shaped(r"(?<![\d.])\d{2}\.\d{2}\.\d{2}-\d{3}\.\d{2}(?!\d)", 0.96, by(stdnum.be.nn), trigger=r"\b\d{2}\.\d{2}\.\d{2}-\d{3}\.\d{2}\b", behind=20),
-        after(r"(?:rijksregisternummer|registre national|numero national)", rf"\d{{6}}[ -]?\d{{3}}[ -]?\d{{2}}{_N}", 0.95, by(stdnum.be.nn)),
+        after(r"(?:rijksregister(?:nummer|nr)?|registre national|numero national|nationaal nummer|national (?:register )?number|insz|niss)", rf"\d{{6}}[ -]?\d{{3}}[ -]?\d{{2}}{_N}", 0.95, by(stdnum.be.nn)),
     )),
     Type("IE_PPS", "national_id", "Irish personal public service number", (
         shaped(r"\b\d{7}[A-W][AHWTX]?\b", 0.85, by(stdnum.ie.pps), behind=12),
@@ -157,47 +157,48 @@ TYPES = (
     Type("DK_CPR", "national_id", "Danish personal number", (
         shaped(r"(?<![\d-])(?:0[1-9]|[12]\d|3[01])(?:0[1-9]|1[0-2])\d{2}-\d{4}(?![\d-])", 0.8, by(stdnum.dk.cpr), trigger=r"\b\d{6}-\d{4}\b",
                behind=14, ahead=2),
-        after(r"(?:cpr|personnummer)(?:-?nr)?", rf"\d{{6}}[ -]?\d{{4}}{_N}", 0.93, by(stdnum.dk.cpr)),
+        after(r"(?:cpr|personnummer)(?:-?n(?:r|ummer))?", rf"\d{{6}}[ -]?\d{{4}}{_N}", 0.93, by(stdnum.dk.cpr)),
     )),
     Type("SE_PERSONNUMMER", "national_id", "Swedish personal number", (
         shaped(r"(?<![\d-])(?:19|20)?\d{6}[-+]\d{4}(?![\d-])", 0.9, by(stdnum.se.personnummer), trigger=r"\d{6}[-+]\d{4}\b", behind=16, ahead=2),
+        after(r"(?:person nummer|personal (?:identity )?number|samordningsnummer|pnr)", rf"(?:19|20)?\d{{6}}[-+ ]?\d{{4}}{_N}", 0.94, by(stdnum.se.personnummer)),
     )),
     Type("NO_FODSELSNUMMER", "national_id", "Norwegian birth number, by the words before it", (
-        after(r"(?:fodselsnummer|f.dselsnummer|personnummer|fnr)", rf"\d{{6}}[ ]?\d{{5}}{_N}", 0.95, by(stdnum.no.fodselsnummer)),
+        after(r"(?:f.dselsn(?:umme)?r|personnummer|fnr|norwegian id|national identity)", rf"\d{{6}}[ ]?\d{{5}}{_N}", 0.95, by(stdnum.no.fodselsnummer)),
     )),
     Type("FI_HETU", "national_id", "Finnish personal identity code", (
         shaped(r"\b\d{6}[-+ABCDEFYXWVU]\d{3}[0-9A-FHJ-NPR-Y]\b", 0.89, by(stdnum.fi.hetu), behind=14),
     )),
     Type("PL_PESEL", "national_id", "Polish PESEL, by the words before it", (
-        after(r"pesel", rf"\d{{11}}{_N}", 0.96, by(stdnum.pl.pesel)),
+        after(r"(?:nr |numer )?pesel", rf"\d{{11}}{_N}", 0.96, by(stdnum.pl.pesel)),
     )),
     Type("CZ_BIRTH_NUMBER", "national_id", "Czech or Slovak birth number", (
         shaped(r"(?<![\d/])\d{6}/\d{3,4}(?![\d/])", 0.9, by(stdnum.cz.rc), trigger=r"\b\d{6}/\d{3}", behind=14, ahead=3),
     )),
     Type("RO_CNP", "national_id", "Romanian personal number, by the words before it", (
-        after(r"cnp", rf"[1-9]\d{{12}}{_N}", 0.96, by(stdnum.ro.cnp)),
+        after(r"(?:cnp|cod numeric personal)", rf"[1-9]\d{{12}}{_N}", 0.96, by(stdnum.ro.cnp)),
     )),
     Type("BG_EGN", "national_id", "Bulgarian citizen number, by the words before it", (
         after(r"egn", rf"\d{{10}}{_N}", 0.95, by(stdnum.bg.egn)),
     )),
     Type("HR_OIB", "national_id", "Croatian personal number, by the words before it", (
-        after(r"oib", rf"\d{{11}}{_N}", 0.95, by(stdnum.hr.oib)),
+        after(r"(?:oib|osobni identifikacijski broj)", rf"\d{{11}}{_N}", 0.95, by(stdnum.hr.oib)),
     )),
     Type("GR_AMKA", "national_id", "Greek social security number, by the words before it", (
         after(r"amka", rf"\d{{11}}{_N}", 0.95, by(stdnum.gr.amka)),
     )),
     Type("EE_PERSONAL_CODE", "national_id", "Estonian personal code, by the words before it", (
-        after(r"(?:isikukood|personal code)", rf"[1-8]\d{{10}}{_N}", 0.95, by(stdnum.ee.ik)),
+        after(r"(?:isikukood|personal (?:id |identification )?code|estonian id)", rf"[1-8]\d{{10}}{_N}", 0.95, by(stdnum.ee.ik)),
     )),
     Type("TR_KIMLIK", "national_id", "Turkish identity number, by the words before it", (
-        after(r"(?:t\.?c\.? kimlik|kimlik|tckn)", rf"[1-9]\d{{10}}{_N}", 0.95, by(stdnum.tr.tckimlik)),
+        after(r"(?:t\.?c\.? kimlik|kimlik|tckn|t\.?c\.? no)", rf"[1-9]\d{{10}}{_N}", 0.95, by(stdnum.tr.tckimlik)),
     )),
     Type("IL_ID", "national_id", "Israeli identity number, by the words before it", (
-        after(r"(?:teudat zehut|israeli id)", rf"\d{{8,9}}{_N}", 0.95, by(stdnum.il.idnr)),
+        after(r"(?:teudat zehut|mispar zehut|israel(?:i)? id)", rf"\d{{8,9}}{_N}", 0.95, by(stdnum.il.idnr)),
     )),
     Type("IN_AADHAAR", "national_id", "Indian Aadhaar", (
         shaped(r"(?<!\d)(?<!\d[ -])[2-9]\d{3} \d{4} \d{4}(?! ?\d)", 0.85, is_verhoeff, trigger=r"\b[2-9]\d{3} \d{4} \d{4}\b", behind=18, ahead=3),
-        after(r"(?:aadhaar|uidai|uid)", rf"[2-9]\d{{3}}[ -]?\d{{4}}[ -]?\d{{4}}{_N}", 0.95, is_verhoeff),
+        after(r"(?:a?adhaa?r|uidai|uid)", rf"[2-9]\d{{3}}[ -]?\d{{4}}[ -]?\d{{4}}{_N}", 0.95, is_verhoeff),
     )),
     Type("IN_PAN", "national_id", "Indian permanent account number", (
         shaped(r"\b[A-Z]{3}[ABCFGHJLPT][A-Z]\d{4}[A-Z]\b", 0.9, by(stdnum.in_.pan), behind=14),
@@ -222,10 +223,11 @@ TYPES = (
     )),
     Type("BR_CPF", "national_id", "Brazilian CPF", (
         shaped(r"(?<![\d.])\d{3}\.\d{3}\.\d{3}-\d{2}(?!\d)", 0.95, by(stdnum.br.cpf), trigger=r"\b\d{3}\.\d{3}\.\d{3}-\d{2}\b", behind=18),
-        after(r"cpf", rf"\d{{11}}{_N}", 0.95, by(stdnum.br.cpf)),
+        after(r"(?:cpf|c\.p\.f)", rf"\d{{11}}{_N}", 0.95, by(stdnum.br.cpf)),
     )),
     Type("BR_CNPJ", "national_id", "Brazilian CNPJ", (
         shaped(r"(?<![\d.])\d{2}\.\d{3}\.\d{3}/\d{4}-\d{2}(?!\d)", 0.95, by(stdnum.br.cnpj), trigger=r"\b\d{2}\.\d{3}\.\d{3}/\d{4}-\d{2}\b", behind=22),
+        after(r"(?:cnpj|c\.n\.p\.j)", rf"\d{{14}}{_N}", 0.95, by(stdnum.br.cnpj)),
     )),
     Type("MX_CURP", "national_id", "Mexican CURP", (
         shaped(r"\b[A-Z]{4}\d{6}[HMX][A-Z]{5}[A-Z0-9]\d\b", 0.96, by(stdnum.mx.curp), behind=20),
@@ -236,18 +238,19 @@ TYPES = (
     )),
     Type("AR_CUIT", "national_id", "Argentinian CUIT or CUIL", (
         shaped(r"(?<![\d-])(?:2[03457]|3[034])-\d{8}-\d(?![\d-])", 0.93, by(stdnum.ar.cuit), trigger=r"\b\d{2}-\d{8}-\d\b", behind=16, ahead=2),
+        after(r"(?:cuit|cuil)(?:/cui[tl])?", rf"(?:2[03457]|3[034])[ -]?\d{{8}}[ -]?\d{_N}", 0.95, by(stdnum.ar.cuit)),
     )),
     Type("PASSPORT", "national_id", "Passport number, by the words before it", (
-        after(r"(?:passport|reisepass|passeport|pasaporte|passaporto|passaporte|paspoort)", r"(?=[A-Z0-9]{0,8}\d)[A-Z]{0,3}[0-9A-Z]{5,9}\b",
+        after(r"(?:passport|reisepass|passeport|pasaporte|passaporto|passaporte|paspoort|paszportu?|pass-?n(?:r|ummer)|travel document)", r"(?=[A-Z0-9]{0,8}\d)[A-Z]{0,3}[0-9A-Z]{5,9}\b",
               0.85, lambda v: sum(c.isdigit() for c in v) >= 4),
     )),
     Type("DRIVER_LICENSE", "national_id", "Driver's licence, by the words before it", (
         after(r"(?:driv(?:er|ing)(?:'?s)? licen[cs]e|dl|fuhrerschein|permis de conduire|permiso de conducir|licencia de conducir|patente|"
-              r"carta de conducao|rijbewijs)", r"[A-Z0-9](?:[ -]?[A-Z0-9]){5,17}\b", 0.8, lambda v: sum(c.isdigit() for c in v) >= 4),
+              r"carta de conducao|rijbewijs|prawo jazdy|prawa jazdy|driver(?:'?s)? id|driv(?:er|ing)(?:'?s)? lic|fuehrerschein|carnet de conducir|patente di guida|cnh|dvla|licen[cs]e (?:number|no))", r"[A-Z0-9](?:[ -]?[A-Z0-9]){5,17}\b", 0.8, lambda v: sum(c.isdigit() for c in v) >= 3),
     )),
     Type("TAX_ID", "national_id", "Tax or identity number of any country, by the words before it", (
         after(r"(?:tax(?:payer)?(?: identification)?(?: number| id| no)|national id(?:entity)?(?: card)?|identity card|personalausweis|"
-              r"ausweisnummer|carte d.identite|carta d.identita|identiteitskaart|ein)",
+              r"ausweisnummer|carte d.identite|carta d.identita|identiteitskaart|ein|nip|dow.d osobisty|seguridad social|rentenversicherungs-?n(?:r|ummer)|voter id)",
               r"[A-Z0-9](?:[ -]?[A-Z0-9]){6,15}\b", 0.7, lambda v: sum(c.isdigit() for c in v) >= 5 and varied(v)),
     )),
 )  # fmt: skip

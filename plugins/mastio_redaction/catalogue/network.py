@@ -34,7 +34,8 @@ TYPES = (
                trigger=r"(?:[0-9A-Fa-f]{2}:){5}[0-9A-Fa-f]{2}", behind=20),
         shaped(r"(?<![0-9A-Fa-f:-])(?:[0-9A-Fa-f]{2}-){5}[0-9A-Fa-f]{2}(?![0-9A-Fa-f-])", 0.9, is_mac,
                trigger=r"(?:[0-9A-Fa-f]{2}-){5}[0-9A-Fa-f]{2}", behind=20),
-        shaped(r"\b(?:[0-9A-Fa-f]{4}\.){2}[0-9A-Fa-f]{4}\b", 0.8, is_mac, behind=20),
+        shaped(r"(?<![\w.])(?:[0-9A-Fa-f]{4}\.){2}[0-9A-Fa-f]{4}(?!\w|\.\w)", 0.8, is_mac,
+               trigger=r"\b(?:[0-9A-Fa-f]{4}\.){2}[0-9A-Fa-f]{4}\b", behind=20, ahead=3),
     )),
     Type("IMEI", "network", "Identity of a mobile device, by its words or its form", (
         after(r"imei", r"\d{2}[ -]?\d{6}[ -]?\d{6}[ -]?\d(?!\d)", 0.95, _is_imei),

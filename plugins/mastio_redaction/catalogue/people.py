@@ -96,13 +96,13 @@ _MONTH = (
 )
 DATE = (
     r"(?=[0-9ADEFGJLMNOSadefgjlmnos])"
-    rf"(?:\d{{4}}[-/.]\d{{1,2}}[-/.]\d{{1,2}}|\d{{1,2}}[-/.] ?\d{{1,2}}[-/.] ?(?:\d{{4}}|\d{{2}})|"
-    rf"(?i:\d{{1,2}}(?:st|nd|rd|th|\.|er)?(?: de| of)? {_MONTH}\.?,?(?: de)? \d{{4}})|(?i:{_MONTH}\.? \d{{1,2}}(?:st|nd|rd|th)?,? \d{{4}}))(?!\d)"
+    rf"(?:\d{{4}}[-/.]\d{{1,2}}[-/.]\d{{1,2}}|(?:19|20)\d{{6}}|\d{{1,2}}[-/.] ?\d{{1,2}}[-/.] ?(?:\d{{4}}|\d{{2}})|"
+    rf"(?i:\d{{1,2}}(?:st|nd|rd|th|\.|er)?(?: de| of)?[ -]{_MONTH}\.?,?(?: de)?[ -]\d{{4}})|(?i:{_MONTH}\.? \d{{1,2}}(?:st|nd|rd|th)?,? \d{{4}}))(?!\d)"
 )
 _BORN = (
-    r"(?:dob|d\.o\.b\.?|date of birth|born(?: on)?|birth ?date|birthday|date_of_birth|geboren am|geboren|geburtsdatum|geb\.|"
-    r"date de naissance|nee? le|fecha de nacimiento|nacid[oa] el|data di nascita|nat[oa] il|data de nascimento|nascid[oa] em|"
-    r"geboortedatum|geboren op)"
+    r"(?:dob|d[._]o[._]b|bday|birth|date of birth|born(?: on)?|birth ?date|birthday|date_of_birth|geboren am|geboren|geburtsdatum|geburtstag|geb|geb\.?-? ?datum|"
+    r"date (?:de )?naissance|nee? le|fecha (?:de )?nacimiento|nacimiento|nascita|nascimento|nacid[oa] el|data di nascita|nat[oa] il|data de nascimento|nascid[oa] em|"
+    r"geboortedatum|geboren op|data urodzenia|urodzon[ya]|fodselsdato|fodselsdag|fodelsedatum|syntymaaika)"
 )
 
 _STREET = (
@@ -138,7 +138,7 @@ TYPES = (
         shaped(r"(?<![\d.-])\(?0(?:20|1\d{2,3}|7\d{3}|8\d{2})\)? \d{3,4} ?\d{3,4}(?![\d-]|\.\d)", 0.7, is_any_phone,
                trigger=r"\b0(?:20|1\d{2,3}|7\d{3}|8\d{2})\)? \d{3,4} ?\d{3,4}\b", behind=22, ahead=3),
         after(r"(?:phone|telephone|tel|mobile|mobil|cell|fax|call(?: me| us)?(?: at| on)?|sms|whatsapp|telefon|telefono|telefone|handy|"
-              r"portable|movil|cellulare|celular|telemovel|telefoon|rufnummer|handynummer)", 
+              r"portable|movil|cellulare|celular|telemovel|telefoon|rufnummer|handynummer|telefonu|komorka|contact number|mobiel|gsm)", 
               r"(?!(?<![\d+A-Za-z])\+\d)\(?\+?\(?\d(?:[ ()./-]{0,3}\d){6,14}(?!\d)", 0.85, is_any_phone),
     )),
     Type("PERSON", "pii", "Name of a person, by a list of names and the words around", (
@@ -161,8 +161,9 @@ TYPES = (
         after(r"p\.? ?o\.? box", r"\d{1,6}\b", 0.7),
     ), structured=False),
     Type("POSTAL_CODE", "pii", "Postal code, by its form or the words before it", (
-        after(r"(?:zip|zip ?code|postal ?code|post ?code|plz|postleitzahl|code postal|codigo postal|cap|cep)", r"[A-Z0-9]{2,5}(?:[ -]?[A-Z0-9]{2,4})?\b", 0.75,
+        after(r"(?:zip|zip ?code|postal ?code|post ?code|plz|postleitzahl|code postal|codigo postal|cep)", r"[A-Z0-9]{2,5}(?:[ -]?[A-Z0-9]{2,4})?\b", 0.75,
               lambda value: any(c.isdigit() for c in value)),
+        after("cap", r"\d{5}\b", 0.75),
         shaped(r"\b(?:GIR 0AA|[A-Z]{1,2}\d[A-Z\d]? \d[ABD-HJLNP-UW-Z]{2})\b", 0.7, trigger=r"\b[A-Z]{1,2}\d[A-Z\d]? \d[A-Z]{2}\b", behind=12),
         shaped(rf"\b{_US_STATE} (?P<v>\d{{5}}(?:-\d{{4}})?)\b(?![-.]?\d)", 0.65, trigger=r"\b[A-Z]{2} \d{5}\b", behind=16, ahead=8),
         shaped(r"\b[ABCEGHJ-NPRSTVXY]\d[ABCEGHJ-NPRSTV-Z] \d[ABCEGHJ-NPRSTV-Z]\d\b", 0.75, behind=12),

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from ..checks import is_jwt, is_password, is_random, is_user_name
+import re
+
+from ..checks import (
+    is_jwt,
+    is_mixed_password,
+    is_password,
+    is_random,
+    is_strong_password,
+    is_user_name,
+    is_very_random,
+)
 from ..rule import Rule, Type, after, shaped
 
 _END = r"(?![A-Za-z0-9_-])"
@@ -26,6 +36,11 @@ _URL = "[A-Za-z0-9_-]"
 _ALNUM = "[A-Za-z0-9]"
 _QUOTED = r"[^\s\"'`,;<>(){}\[\]\\\x9f]"
 
+_PASSWORD_GAP = r"['\"]?\s{0,2}(?:[:=]|=>|\b(?:is|ist|war|was|est|es|era|e|to|jest)\b)\s{0,2}[:=]?\s?['\"`]?"
+
+_PASSWORD_VALUE = r"(?:[^\s\"'`,;<>(){}\[\]\\\x9f&]|&(?!\w{1,30}=))"
+"""In a query, the next name ends it."""
+
 _NO_CALL = r"(?![A-Za-z_][\w.]{0,120}\()"
 """Not a call of a program: `password = base64.b64encode(…)`."""
 
@@ -36,6 +51,8 @@ TYPES = (
             shaped(r"\b(?:AKIA|ASIA|AIDA|AROA|ABIA|ACCA)[A-Z2-7]{16}\b", 0.98, behind=24),
             after(r"aws.{0,20}(?:secret|session).{0,20}(?:key|token)", rf"{_B64}{{40,2000}}={{0,2}}(?!{_B64})", 0.97,
                   is_random, ahead=2100),
+            Rule(r"\b(?:AKIA|ASIA)[A-Z2-7]{16}\b", re.compile(rf"[\s\"',:;/|-]{{1,12}}(?P<v>{_B64}{{40}})(?!{_B64}|=)"), 0.97, is_very_random, ahead=60),
+            after(r"secret access key", rf"{_B64}{{40}}(?!{_B64}|=)", 0.97, is_random),
         ),
     ),
     Type("AZURE_KEY", "credential", "Azure storage key, shared access signature and application secret", (
@@ -128,19 +145,28 @@ TYPES = (
     )),
     Type("PASSWORD", "credential", "Password, PIN or passphrase, by the words before it", (
         after(r"(?:password|passwort|passwd|passphrase|mot de passe|contrasena|parola d.ordine|palavra-passe|senha|"
-              r"wachtwoord|kennwort|pwd)(?:s|_?(?:is|for [a-z ]{1,24} is))?", rf"{_NO_CALL}{_QUOTED}{{4,128}}(?<![.?!])", 0.85, is_password,
-              gap=r"['\"]?\s{0,2}(?:[:=]|=>|\bis\b|\bist\b|\best\b|\bes\b|\be\b|\bto\b)\s{0,2}[:=]?\s?['\"`]?"),
+              r"wachtwoord|kennwort|pwd|passcode|has.o|clave de acceso|parola|mdp)(?:s|_?(?:is|for [a-z ]{1,24} is))?", rf"{_NO_CALL}{_PASSWORD_VALUE}{{4,128}}(?<![.?])", 0.85,
+              is_password, gap=_PASSWORD_GAP),
+        after(r"(?:password|passwort|passwd|passphrase|mot de passe|contrasena|senha|wachtwoord|kennwort|pwd|has.o)", rf"{_QUOTED}{{8,128}}(?<![.?])", 0.8,
+              is_strong_password, gap=r" ['\"`]?"),
+        after(r"(?:pass|(?:root|db|user|admin|wifi)?pw|psw|psk|clave)", rf"{_NO_CALL}{_PASSWORD_VALUE}{{6,128}}(?<![.?])", 0.8, is_mixed_password, gap=r"['\"]?\s{0,2}[:=]>?\s{0,2}['\"`]?"),
+        shaped(rf"\s(?:-u|--user)[ =]['\"]?[A-Za-z0-9._@-]{{1,64}}:(?P<v>{_PASSWORD_VALUE}{{4,128}})", 0.85, is_mixed_password,
+               trigger=r"\s(?:-u|--user)[ =]['\"]?[A-Za-z0-9._@-]{1,64}:", behind=80, ahead=130),
         after(r"(?:pin|pin code|geheimzahl)", r"\d{4,8}(?!\d)", 0.8,
               gap=r"['\"]?\s{0,2}(?:code)?\s?(?:[:=]|\bis\b|\bist\b|\best\b|\bes\b)\s{0,2}['\"]?"),
     )),
     Type("SECRET", "credential", "Secret of an unknown kind: named as one, and random", (
-        after(r"(?:secret|token|api[_ -]?key|apikey|access[_ -]?key|auth[_ -]?key|private[_ -]?key|client[_ -]?secret|"
-              r"encryption[_ -]?key|signing[_ -]?key|webhook[_ -]?key|credentials?)", rf"{_NO_CALL}[A-Za-z0-9+/_.~=-]{{16,512}}(?<![.])", 0.8,
+        after(r"(?:secret|token|bearer|api[_ -]?key|apikey|access[_ -]?key|auth[_ -]?key|private[_ -]?key|client[_ -]?secret|"
+              r"encryption[_ -]?key|signing[_ -]?key|webhook[_ -]?key|credentials?|"
+              r"api-?schlussel|cle api|clave api|chiave api|chave api|api-?sleutel|klucz api)", rf"{_NO_CALL}[A-Za-z0-9+/_.~=-]{{16,512}}(?<![.])", 0.8,
               is_random, gap=r"(?:[_ -]?(?:key|value|id|string))?['\"]?\s{0,3}(?:[:=]|=>|:=|\bis\b|\bist\b|\best\b|\bes\b|,)\s{0,3}['\"`]?",
               ahead=540),
+        after(r"(?:secret|token|api key|access key)",
+              r"[A-Za-z0-9+/_.~=-]{20,512}(?<![.])", 0.8, is_very_random,
+              gap=r"['\"]?(?:\s{0,3}(?:[:=(]|=>|\b(?:is|ist|est|es|e|jest|to)\b|lautet)\s{0,3}|[ \t])['\"`]?", ahead=540),
     )),
     Type("USERNAME", "credential", "User name, by the words before it", (
-        after(r"(?:user[_ -]?name|user[_ -]?id|login|benutzername|nom d.utilisateur|usuario|nome utente|gebruikersnaam|utilizador)",
-              r"[A-Za-z0-9](?:[A-Za-z0-9_@+-]|[.](?=[A-Za-z0-9])){2,63}+(?!['\"]?[\[(])", 0.7, is_user_name, gap=r"['\"]?\s{0,2}(?:[:=]|\bis\b|\bist\b|\best\b|\bes\b)\s{0,2}['\"`]?"),
+        after(r"(?:user[_ -]?name|user[_ -]?id|login|benutzer(?:name)?|utilisateur|nom d.utilisateur|usuario|nome utente|gebruikersnaam|utilizador|nazwa uzytkownika)",
+              r"[A-Za-z0-9](?:[A-Za-z0-9_@+-]|[.](?=[A-Za-z0-9])){2,63}+(?!['\"]?[\[(]|[/\\])", 0.7, is_user_name, gap=r"['\"]?\s{0,2}(?:[:=]|\bis\b|\bist\b|\best\b|\bes\b)\s{0,2}['\"`]?"),
     )),
 )  # fmt: skip

@@ -35,11 +35,29 @@ def called(document: Any, names: frozenset[str] = frozenset()) -> dict[str, str]
         {"data": [["one", IMEI]], "headers": ["id", "IMEI"]},
         ["IMEI", IMEI],
         [["other", "x y"], ["IMEI", IMEI]],
+        {"IMEI": {"value": IMEI, "checked": True}},
+        {"IMEI": [{"value": IMEI}]},
+        {"IMEI": [IMEI, "x y"]},
+        {"type": "IMEI", "value": int(IMEI)},
+        {"kind": "IMEI", "id": IMEI, "country": "XX"},
+        {"value": IMEI, "type": {"text": "IMEI"}},
+        {"name": "IMEI", "type": "string", "value": IMEI},
+        {"identifier": [{"system": "urn:imei", "value": IMEI}]},
     ],
     ids=json.dumps,
 )
 def test_a_value_has_the_name_that_the_document_gives_it(document: Any) -> None:
-    assert called(document)[IMEI] in ("IMEI", "x y")
+    assert called(document)[IMEI] in ("IMEI", "x y", "urn:imei")
+
+
+def test_a_number_is_called_as_its_object_is() -> None:
+    assert called({"passport": {"number": "C01X00T47", "country": "DE"}})["C01X00T47"] == "passport number"
+    assert called({"type": "passport", "number": "C01X00T47"})["C01X00T47"] == "passport"
+    assert called({"type": "string", "number": "C01X00T47"})["C01X00T47"] == "number"
+
+
+def test_the_most_telling_member_stands_next_to_the_value() -> None:
+    assert called({"type": "ssn", "name": "Anna", "value": "x1"})["x1"] == "Anna ssn"
 
 
 @pytest.mark.parametrize(

@@ -111,6 +111,87 @@ def test_programs_and_manuals_are_left_alone(text: str) -> None:
     assert [(text[span.start : span.end], span.type) for span in ENGINE.find(text)] == []
 
 
+IMEI, OTHER = "352099001761481", "354184682410786"
+APART = {
+    "a cell with line ends": f'id,note,imei\n1,"a\nb, c\n\nd",{IMEI}\n2,"e",{OTHER}\n',
+    "a cell with a quote": f'id,note,imei\n1,5" pipe,{IMEI}\n2,x,{OTHER}\n',
+    "spans": "<table><tr><th rowspan=2>site</th><th colspan=2>device</th></tr><tr><th>IMEI</th><th>year</th></tr>"
+    f'<tr><td rowspan="2">Leeds</td><td>{IMEI}</td><td>1</td></tr><tr><td>{OTHER}</td><td>2</td></tr></table>',
+    "a wide head": f'<table><tr><th colspan="2">who</th><th>IMEI</th></tr><tr><td>a</td><td>b</td><td>{IMEI}</td></tr>'
+    f"<tr><td>c</td><td>d</td><td>{OTHER}</td></tr></table>",
+    "a row": f"| IMEI | {IMEI} | {OTHER} |",
+    "a list": f'"imei": ["{IMEI}", "{OTHER}"]',
+    "items": f"imei:\n  - {IMEI}\n  - '{OTHER}'\n",
+    "an inner value": f'{{"imei": {{"make": "x", "value": "{IMEI}"}}, "imei2": {{"number": {OTHER}}}}}',
+    "a member beside it": f'x: {{"type": "imei", "number": "{IMEI}"}}, {{"value": "{OTHER}", "kind": "imei"}}',
+    "pairs of YAML": f"- name: imei\n  value: {IMEI}\n- name: imei\n  value: '{OTHER}'\n",
+    "a form": f'<label for="a">IMEI</label><input id="a" value="{IMEI}"><input name="imei" id="b" value="{OTHER}">',
+    "lists of lists": f'x: [["id", "imei"], [1, "{IMEI}"], [2, "{OTHER}"]]',
+    "columns and rows": f'x: {{"columns": ["id", "imei"], "rows": [[1, "{IMEI}"], [2, "{OTHER}"]]}}',
+    "a question": f"What is the IMEI of it?\nBob: sure, {IMEI}\nIMEI?\n- {OTHER}\n",
+    "a request": f"Tell me your IMEI, please.\nBob: it is {IMEI}\nYour IMEI:\n[10:22] Bob: {OTHER}\n",
+    "a drawn table": f"│ id │ IMEI │\n├────┼──────┤\n│ 1 │ {IMEI} │\n│ 2 │ {OTHER} │\n",
+    "a wiki table": f"{{|\n! id !! IMEI\n|-\n| 1 || {IMEI}\n|-\n| 2 || {OTHER}\n|}}",
+    "LaTeX": f"id & IMEI \\\\ \\hline\n1 & {IMEI} \\\\\n2 & {OTHER} \\\\\n",
+    "SQL in lines": f"INSERT INTO t (\n  `id`,\n  `imei`\n) VALUES\n  (NULL, '{IMEI}'),\n  (now(), '{OTHER}');",
+    "calls": f'phone.setImei("{IMEI}"); fields.put("imei", "{OTHER}");',
+    "marks": f"imei ........ {IMEI}\nimei                  : {OTHER}",
+    "subscripts": f"row['imei'] = '{IMEI}'; assert row[\"imei\"] == \"{OTHER}\"",
+    "a longer name": f"imei_do_cliente = {IMEI}; imei of the device: {OTHER}",
+    "near": f"for the imei please use {IMEI}. He gave {OTHER} as his IMEI.",
+    "behind": f"{IMEI} is my IMEI. {OTHER} - IMEI\n",
+}
+
+
+@pytest.mark.parametrize("name", APART)
+def test_a_label_is_seen_where_it_stands(name: str) -> None:
+    text = APART[name]
+    assert {text[span.start : span.end] for span in ENGINE.find(text)} == {IMEI, OTHER}
+    twin = text.replace(IMEI, "352099001761482").replace(OTHER, "354184682410787")  # other check digits
+    assert ENGINE.find(twin) == []
+
+
+@pytest.mark.parametrize("name", sorted(APART.keys() - {"calls"}))
+def test_without_a_label_nothing_is_seen(name: str) -> None:
+    text = APART[name].replace("IMEI", "SHIP").replace("imei", "ship")
+    assert ENGINE.find(text) == []
+
+
+@pytest.mark.parametrize(
+    "question", ["What is your IMEI?", "Hello. May I have your IMEI, please?", "And the IMEI number?\n"]
+)
+async def test_an_answer_is_read_with_the_question_of_the_message_before(question: str) -> None:
+    texts = [question, f"sure, it is {IMEI}", f"and {OTHER}"]
+    found = ENGINE.find_all(texts)
+    assert [[text[span.start : span.end] for span in spans] for text, spans in zip(texts, found, strict=True)] == [
+        [],
+        [IMEI],
+        [],
+    ]
+    passages = [Passage(text, "user") for text in ("x" * 20_000, *texts)]
+    long, _ = await Finder(ENGINE, None).find_all(passages, Side())
+    assert long[1:] == found
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["What is your IMEI.", IMEI],
+        ["Your IMEI:", IMEI],
+        ["What is your order number?", IMEI],
+        ["IMEI?", "x " * 200 + IMEI],
+        ["IMEI?", "", IMEI],
+    ],
+)
+def test_a_message_that_answers_no_question_is_read_alone(texts: list[str]) -> None:
+    assert not any(ENGINE.find_all(texts))
+
+
+def test_a_heading_of_a_row_is_no_value_of_the_line_before() -> None:
+    text = "ticket,when,password\n7001,today,hunter2A\n7002,now,Str0ngOne\n"
+    assert [text[span.start : span.end] for span in ENGINE.find(text)] == ["hunter2A", "Str0ngOne"]
+
+
 def test_a_table_does_not_lend_its_labels_to_what_follows() -> None:
     text = "id,password\n1,hunter2A\n\nThe rest is prose, kept as it was1.\n"
     assert [text[span.start : span.end] for span in ENGINE.find(text)] == ["hunter2A"]
@@ -122,10 +203,15 @@ def test_a_table_does_not_lend_its_labels_to_what_follows() -> None:
         "imei ", "imei,", "imei\n", "**imei**", "| imei | x |\n", "a,bb,cc\n", "<tr><td>imei</td></tr>", " (imei)",
         "1 is my imei ", "imei of my ", "aImeiBCd: ", "(imei) VALUES (1) ", "token = ", "password a b is ", 'imei """',
         "imei<b><b>", "imei  x  y\n", "name: ", "1 2 3 4 (nhs) ", "imei\n---\n", "imei [[[", "password\nx1\n", "aBaB=",
-        "imei,a\n1,2\n\n", "<table><tr><td>imei</td>",
+        "imei,a\n1,2\n\n", "<table><tr><td>imei</td>", 'imei,"x\n', '"imei": [1, ', '"imei": {"a": ', "imei / imei ",
+        '{"type": "imei", "a": 1, ', "imei:\n - 12\n", "your imei.\nBob: ", "imei?\n",
+        '<td colspan="24">imei</td></tr><tr>',
+        "imei_a_b_c ", "12345 12345 - imei ", '--imei "" ', 'imei", "', "<label>imei</label><input ", "imei & a \\\\\n",
+        "[[imei, 1], ",
+        "name: imei\n", "fooBar>", 'fooBar" ', 'setImei("', "1,imei,\n", "\u2502 imei \u2502\n",
     ],
 )  # fmt: skip
 def test_the_cost_grows_with_the_length(unit: str) -> None:
     head = "imei,password,token\n"
-    little, much = head + unit * (4_000 // len(unit)), head + unit * (40_000 // len(unit))
+    little, much = head + unit * (1_500 // len(unit)), head + unit * (15_000 // len(unit))
     verify_linear(lambda: ENGINE.find(little), lambda: ENGINE.find(much))

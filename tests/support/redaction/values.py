@@ -54,6 +54,8 @@ from support.redaction.registered_numbers import (
     weighted,
 )
 
+_BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
+
 VALUES: dict[str, Make] = {
     "EMAIL_ADDRESS": email,
     "PHONE_NUMBER": phone,
@@ -71,6 +73,7 @@ VALUES: dict[str, Make] = {
     "UK_SORT_CODE": lambda r: f"{r.randint(10, 99)}-{r.randint(10, 99)}-{r.randint(10, 99)}",
     "BITCOIN_ADDRESS": bitcoin,
     "ETHEREUM_ADDRESS": lambda r: "0x" + pick(r, HEX, 40),
+    "CRYPTO_WALLET": lambda r: f"{pick(r, _BASE58, 36)}7xK9bT4q",
     "SECURITY_ID": lambda r: (body := f"US{pick(r, UPPER + DIGITS, 9)}") + stdnum.isin.calc_check_digit(body),
     "VAT_NUMBER": lambda r: f"DE{number(r, 9)}",
     "US_SSN": ssn,

@@ -13,6 +13,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     "US_BANK_ROUTING": ("routing number: ", "ABA "),
     "BANK_ACCOUNT": ("account number: ", "Kontonummer "),
     "UK_SORT_CODE": ("sort code: ", "Sort Code "),
+    "CRYPTO_WALLET": ("solana wallet: ", "Monero address "),
     "SECURITY_ID": ("ISIN: ", "isin "),
     "VAT_NUMBER": ("VAT: ", "USt-IdNr. "),
     "AU_TFN": ("TFN: ", "tax file number "),
