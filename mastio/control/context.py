@@ -11,6 +11,7 @@ from fastapi import Depends, Request
 from mastio.errors import BadRequest
 from mastio.exchange import Principal
 from mastio.hooks import InForce, Verify
+from mastio.last_good import Row
 from mastio.pki.authority import Authority, IssuedLeaf
 from mastio.pki.certificates import PublicKey, spiffe_id
 from mastio.pki.csr import RequestError, load_public_key, parse_csr
@@ -52,6 +53,13 @@ class Verifiers:
                     f"The change is stored, but it is not in force, and what was in force before still is. {problem}"
                 )
                 raise BadRequest(message, code="not_in_force")
+
+
+def verify_whole(row: Row) -> None:
+    """Raises `BadRequest` (conflict) for a damaged row: nothing of it can be kept when members are changed."""
+    if row.is_damaged:
+        message = f"The row of {row.name} in the database is damaged: replace all of it (PUT), or remove it."
+        raise BadRequest(message, code="conflict")
 
 
 @dataclass(frozen=True, slots=True)

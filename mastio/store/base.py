@@ -173,7 +173,8 @@ class RedactionRow:
 
     `types` by the name of the type, `*` for those not named. `restore`: the caller gets the original where the reply
     repeats what took its place. `always` are values that are found whatever they look like, `never` those that are not
-    meant. An `observe` policy changes nothing: the entry says what it would have done.
+    meant. An `observe` policy changes nothing: the entry says what it would have done. `is_damaged`: the row in the
+    database cannot be read, and the rest of this value means nothing.
     """
 
     name: str
@@ -186,6 +187,7 @@ class RedactionRow:
     mode: Literal["enforce", "observe"] = "enforce"
     always: tuple[str, ...] = ()
     never: tuple[str, ...] = ()
+    is_damaged: bool = False
 
 
 DetectorAction = Literal["block", "flag", "off"]
@@ -214,7 +216,7 @@ class AllowedTool:
 class DetectorRow:
     """What detectors do for some agents, groups and models instead of what the settings say. Globs; an empty tuple
     matches everything. `classes` by name; `definitions`: what is done about definitions of tools; `tools` that are
-    allowed whatever their definitions look like."""
+    allowed whatever their definitions look like. `is_damaged` as in `RedactionRow`."""
 
     name: str
     classes: Mapping[str, ClassRule] = field(default_factory=dict)
@@ -223,6 +225,7 @@ class DetectorRow:
     kinds: tuple[str, ...] = ()
     definitions: DefinitionAction | None = None
     tools: tuple[AllowedTool, ...] = ()
+    is_damaged: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +234,7 @@ class BudgetRow:
 
     `scope` says whose: of one agent, of all members of a group, of a model (a glob on `provider/model`, a model's own
     name, or an alias), named by `subject`; None: of everybody together. `series` names the count: it is another one
-    whenever the budget begins to count something else.
+    whenever the budget begins to count something else. `is_damaged` as in `RedactionRow`.
     """
 
     name: str
@@ -241,6 +244,7 @@ class BudgetRow:
     series: str
     scope: Literal["agent", "group", "model"] | None = None
     subject: str | None = None
+    is_damaged: bool = False
 
 
 EnrollmentStatus = Literal["pending", "issued", "rejected", "expired"]

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Generic, Protocol, TypeVar
 
-from sqlalchemy import Connection, Row, Table, delete, insert, select, update
+from sqlalchemy import Connection, Table, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from mastio.errors import BadRequest
 from mastio.store.changes import Change, Page, read_page
+from mastio.store.damage import read_rows
 from mastio.store.engine import Database
 
 
@@ -31,7 +32,7 @@ class Collection(Generic[N]):
         table: Table,
         noun: str,
         encode: Callable[[N], dict[str, Any]],
-        decode: Callable[[Row[Any]], N],
+        decode: Callable[[Any], N],
     ) -> None:
         self._database = database
         self._change = change
@@ -44,7 +45,7 @@ class Collection(Generic[N]):
         """In the order of their names, beginning behind `after`."""
         column = self._table.c.name
         statement = select(self._table).where(column > after).order_by(column)
-        return await read_page(self._database, statement, limit, self._decode)
+        return await read_page(self._database, statement, limit, self._decode, column)
 
     async def get(self, name: str) -> N:
         """Raises `BadRequest` (not_found)."""
@@ -88,7 +89,8 @@ class Collection(Generic[N]):
         await self._change(work, self._table.name)
 
     def _get(self, connection: Connection, name: str) -> N:
-        row = connection.execute(select(self._table).where(self._table.c.name == name)).one_or_none()
-        if row is None:
+        column = self._table.c.name
+        rows = read_rows(connection, select(self._table).where(column == name), column)
+        if not rows:
             raise BadRequest(f"There is no {self._noun} of this name.", code="not_found")
-        return self._decode(row)
+        return self._decode(rows[0])

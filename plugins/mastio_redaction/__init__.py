@@ -7,14 +7,17 @@ caller. `inspector.py` looks at an exchange. The policies are objects of the con
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
 from mastio.errors import BadRequest, ConfigurationError
+from mastio.exchange import Action, Principal
 from mastio.hooks import Hooks, Plugin, PluginSettings
+from mastio.inspection import Passage, Verdict
+from mastio.last_good import LastGood
 from mastio.services import Services
 from mastio.store.base import RedactionRow
 from mastio.target import TargetError
@@ -64,22 +67,34 @@ class Policies:
         self._directory = services.directory
         self._finder = finder
         self._inspector = inspector
-        self._rows: Mapping[str, RedactionRow] | None = None
+        self._good: LastGood[RedactionRow] = LastGood("redaction policy", "redaction policies")
         self._always: tuple[str, ...] | None = None
         self.reload()
 
     def reload(self) -> None:
-        """Take the directory's policies, unless they are those in force."""
-        rows = dict(self._directory.redaction)
-        if rows == self._rows:
-            return
+        """Take the directory's policies, unless they are those in force or one of them is damaged."""
+        rows = self._directory.redaction
         always = tuple(sorted({value for row in rows.values() for value in row.always}))
+        if not self._good.take(rows):
+            return
         if always != self._always:
             self._finder.engine = self._finder.engine.extended(own_of(self._settings, always))
             self._always = always
         unspoken, defaults = rules_of(self._settings.unspoken)
         self._inspector.rulings = Rulings(rows.values(), unspoken, self._finder.classes, defaults)
-        self._rows = rows
+
+    async def inspect(self, principal: Principal, action: Action, passages: Sequence[Passage]) -> Verdict:
+        """`hooks.Inspect`. Raises `Unavailable` while it is not known what to do."""
+        self._good.verify_any()
+        return await self._inspector.inspect(principal, action, passages)
+
+    def in_force(self) -> str | None:
+        """None when the directory's policies are those in force; else why not."""
+        self.reload()
+        return self._good.problem
+
+    async def ready(self) -> str | None:
+        return f"redaction: {self._good.problem}" if self._good.problem else None
 
     def verify(self, row: RedactionRow) -> None:
         """Raises `BadRequest` (invalid_body) for a type that nobody finds and a value that cannot be looked for."""
@@ -129,8 +144,9 @@ async def setup(settings: Settings, services: Services) -> AsyncIterator[Hooks]:
     services.directory.on_change(policies.reload)
     doors = Doors(inspector, services.directory, keys)
     yield Hooks(
-        inspect=inspector.inspect, read=doors.read, dispatch=doors.dispatch, verify={"redaction": policies.verify}
-    )
+        inspect=policies.inspect, read=doors.read, dispatch=doors.dispatch, verify={"redaction": policies.verify},
+        in_force={"redaction": policies.in_force}, ready=policies.ready,
+    )  # fmt: skip
 
 
 plugin = Plugin(name="redaction", settings=Settings, setup=setup, routes=ROUTES)
