@@ -65,7 +65,7 @@ def verify_whole(row: Row) -> None:
 @dataclass(frozen=True, slots=True)
 class Context:
     """Seconds are durations: of a leaf, of the edge's certificate, of an undecided request, of an old leaf
-    after a renewal. `server_names` are those that the edge's certificate is for."""
+    after a renewal, of a one-time code for a new admin. `server_names` are those that the edge's certificate is for."""
 
     store: ControlStore
     directory: Directory
@@ -80,6 +80,7 @@ class Context:
     max_pending: int
     now: Callable[[], float]
     verifiers: Verifiers
+    claim_seconds: float
 
     def spiffe_id(self, name: str) -> str:
         return spiffe_id(self.trust_domain, name)

@@ -546,9 +546,10 @@ class AdminAnswer(Answer):
 
 
 class UnclaimedAdminAnswer(AdminAnswer):
-    """There is no token yet: who has the one-time code makes it."""
+    """There is no token yet: who has the one-time code makes it, until `claim_expires_at`."""
 
     claimed: Literal[False] = False
+    claim_expires_at: datetime
 
 
 class NewAdminAnswer(AdminAnswer):

@@ -377,7 +377,7 @@ class Directory(Protocol):
 
     @property
     def admins(self) -> Mapping[str, Admin]:
-        """By `token_hash`."""
+        """By `token_hash`, of one-time codes without their end (`presented.find_name`)."""
 
     @property
     def providers(self) -> Mapping[str, ProviderRow]:

@@ -23,6 +23,7 @@ from sqlalchemy import Column, Connection, Row, inspect, select, text
 from sqlalchemy.exc import ProgrammingError
 
 from mastio.errors import ConfigurationError
+from mastio.presented import find_name
 from mastio.services import Keys
 from mastio.store import tables
 from mastio.store.base import (
@@ -412,7 +413,7 @@ def load_changes(
         lost_agents,
         api_keys,
         lost_keys,
-        None if admins is None else {admin.token_hash: admin for admin in admins},
+        None if admins is None else {find_name(admin.token_hash): admin for admin in admins},
         None if providers is None else {it.name: it for it in providers},
         None if connections is None else {it.name: it for it in connections},
         judged("policies", decode_policy),
