@@ -5,11 +5,11 @@ The work is a pure function of values. Python switches between the thread and th
 time. Each call of C code in the work must return within a few milliseconds, because nothing interrupts it.
 
 Each caller has a queue of its own, and the queues share the thread's time in equal parts (start-time fair queueing):
-the next piece is that of the caller who has had the least of it. So many short pieces of one caller do not each wait for
-a long piece of another one, whatever kind of work the pieces are. A caller who had nothing to do saves no time up.
+the next piece is that of the caller who has had the least of it. So many short pieces of one caller do not each wait
+for a long piece of another one, whatever kind of work the pieces are. A caller who had nothing to do saves no time up.
 
-The pipeline names the caller with `serve`, in the context of the exchange. An agent, a person and a network may have the
-same name and are still three callers. Work of no exchange has a queue as well.
+The pipeline names the caller with `serve`, in the context of the exchange. An agent, a person and a network may have
+the same name and are still three callers. Work of no exchange has a queue as well.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Turns:
     """The queues of one event loop."""
 
     def __init__(self) -> None:
-        self._queues: dict[Caller, deque[Piece]] = {}
+        self._queues: dict[Caller, deque[tuple[asyncio.Future[Any], Piece]]] = {}
         """Those with waiting work; of callers with equal times the first one is next."""
         self._times: dict[Caller, float] = {}
         """Seconds of the thread that each caller has had, on a scale that begins where the caller joined the others."""
@@ -84,13 +84,13 @@ class Turns:
             queue = self._join(caller)
         elif len(queue) >= MOST_WAITING:
             raise Unavailable("Too much of your long work waits for its turn.")
-        piece: Piece = Piece(asyncio.get_running_loop().create_future(), work)
-        queue.append(piece)
+        result: asyncio.Future[R] = asyncio.get_running_loop().create_future()
+        queue.append((result, Piece(work)))
         if not self._busy:
             self._next()
-        return piece.result
+        return result
 
-    def _join(self, caller: Caller) -> deque[Piece]:
+    def _join(self, caller: Caller) -> deque[tuple[asyncio.Future[Any], Piece]]:
         if len(self._times) > MOST_REMEMBERED:
             self._times = {one: at for one, at in self._times.items() if at > self._now or one in self._queues}
         self._times[caller] = max(self._times.get(caller, 0.0), self._now)
@@ -103,39 +103,39 @@ class Turns:
         while self._queues:
             caller = min(self._queues, key=self._times.__getitem__)
             queue = self._queues.pop(caller)
-            piece = queue.popleft()
+            result, piece = queue.popleft()
             if queue:
                 self._queues[caller] = queue  # behind callers with the same time
-            if not piece.result.done():
+            if not result.done():
                 self._busy = True
                 self._now = self._times[caller]
                 running = asyncio.get_running_loop().run_in_executor(_thread(), piece.do)
-                running.add_done_callback(partial(self._end, caller, piece))
+                running.add_done_callback(partial(self._end, caller, result, piece))
                 return
         self._times.clear()  # nobody waits: the next callers are equal
         self._now = 0.0
 
-    def _end(self, caller: Caller, piece: Piece, done: asyncio.Future[Any]) -> None:
+    def _end(self, caller: Caller, result: asyncio.Future[Any], piece: Piece, done: asyncio.Future[Any]) -> None:
         self._times[caller] = self._times.get(caller, self._now) + piece.seconds
         if done.cancelled():
-            piece.result.cancel()
-        elif piece.result.done():
+            result.cancel()
+        elif result.done():
             done.exception()  # nobody waits for it any more
         elif (error := done.exception()) is not None:
-            piece.result.set_exception(error)
+            result.set_exception(error)
         else:
-            piece.result.set_result(done.result())
+            result.set_result(done.result())
         # in a moment: who waited for this result may have another piece, and the least time
         asyncio.get_running_loop().call_soon(self._next)
 
 
 class Piece:
-    """One piece of work, and its result to come. `seconds` is the processor time that it took."""
+    """One piece of work. `seconds` is the processor time that it took. It knows nothing of its result: an error of the
+    work refers to it, and would refer to itself by the result."""
 
-    __slots__ = ("_work", "result", "seconds")
+    __slots__ = ("_work", "seconds")
 
-    def __init__(self, result: asyncio.Future[Any], work: Callable[[], Any]) -> None:
-        self.result = result
+    def __init__(self, work: Callable[[], Any]) -> None:
         self._work = work
         self.seconds = 0.0
 

@@ -72,8 +72,8 @@ def build(
     """The application. The front door puts `principal` and `request_id` into `scope["state"]`.
 
     Raises `MastioError`s to its caller instead of answering them. Durations in seconds: of a leaf, of an undecided
-    request, of an old leaf after a renewal, of a change that waits for another admin (None: none waits), of a new admin's
-    one-time code after the approval.
+    request, of an old leaf after a renewal, of a change that waits for another admin (None: none waits), of a
+    new admin's one-time code after the approval.
     """
     context = Context(
         store=store,

@@ -1,7 +1,7 @@
 """Reads rows of which some may be damaged, so that one damaged row hides no other one.
 
-A column's type may refuse the value in one row, and then the driver's whole result cannot be read. The rows are read one
-by one in that case, and a `DamagedRow` stands for each one that cannot be read.
+A column's type may refuse the value in one row, and then the driver's whole result cannot be read. The rows are read
+one by one in that case, and a `DamagedRow` stands for each one that cannot be read.
 """
 
 from __future__ import annotations

@@ -14,10 +14,8 @@ from sqlalchemy import Row
 from mastio.store.base import (
     Admin,
     Agent,
-    AllowedTool,
     ApiKey,
     BudgetRow,
-    ClassRule,
     DetectorRow,
     Enrollment,
     EnrollmentToken,
@@ -26,7 +24,6 @@ from mastio.store.base import (
     ProviderRow,
     RedactionRow,
     SigningKey,
-    TypeRule,
 )
 from mastio.store.damage import DAMAGE, AnyRow, DamagedRow
 from mastio.store.keys import PURPOSES

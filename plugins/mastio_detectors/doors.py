@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Annotated, Any
 
 import orjson
 from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
 
+from mastio import aside
 from mastio.errors import BadRequest
 from mastio.exchange import Action, Message, Principal, Recorded, Reply, RequestHead, Role, Route
 from mastio.inspection import Carrier
@@ -22,6 +22,7 @@ from mastio_detectors.rulings import Ruling
 EXPLAIN = "admin.detectors-explain"
 ADMIN: frozenset[Role] = frozenset({"admin"})
 LIMIT = 256 * 1024
+FEW_FINDINGS = 100
 JSON = [(b"content-type", b"application/json"), (b"cache-control", b"no-store")]
 
 ROUTES = (
@@ -69,9 +70,9 @@ class Doors:
         ruling = self._inspector.rulings.find(principal, Action(asked.kind, "Model", asked.model))
         found: list[Suspicion] = []
         for piece in cut(asked.text):
-            found += self._inspector.suspect(piece, asked.carrier)
-            await asyncio.sleep(0)
-        return Reply(200, list(JSON), orjson.dumps(explain_all(found, asked.carrier, ruling)))
+            found += await aside.run(False, self._inspector.suspect, piece, asked.carrier)
+        said = await aside.run(len(found) < FEW_FINDINGS, explain_all, found, asked.carrier, ruling)
+        return Reply(200, list(JSON), orjson.dumps(said))
 
 
 def explain_all(found: list[Suspicion], carrier: str, ruling: Ruling) -> dict[str, Any]:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import gc
 import threading
+import weakref
 from time import monotonic, thread_time
 from typing import Any
 
@@ -196,3 +199,29 @@ async def test_times_of_few_callers_are_remembered(monkeypatch: pytest.MonkeyPat
     await always
     await asyncio.sleep(0.01)
     assert not turns._times, "when nobody waits, nothing is remembered"
+
+
+class Body:
+    """Something that can be referred to weakly."""
+
+
+async def test_a_refusal_keeps_nothing_that_only_the_collector_frees() -> None:
+    """Otherwise bodies of a megabyte pile up until the collector of garbage runs."""
+
+    def refuse(body: bytes) -> None:
+        raise BadRequest("No.")
+
+    async def ask() -> weakref.ref[Body]:
+        body = Body()
+        with contextlib.suppress(BadRequest):
+            await aside.run(False, refuse, body)
+        return weakref.ref(body)
+
+    gc.collect()
+    gc.disable()
+    try:
+        kept = [await asyncio.create_task(ask()) for _ in range(3)]
+        await asyncio.sleep(0.05)
+        assert [one() for one in kept[:2]] == [None, None]  # the thread may still hold the last one
+    finally:
+        gc.enable()

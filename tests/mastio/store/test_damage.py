@@ -30,7 +30,7 @@ DAMAGE = {
     "redaction": [
         "UPDATE redaction SET document = substr(document, 1, 20) WHERE name = 'half'",
         "UPDATE redaction SET document = '[]' WHERE name = 'half'",
-        "UPDATE redaction SET document = '{\"types\": {\"IBAN\": {\"action\": \"maybe\"}}}' WHERE name = 'half'",
+        'UPDATE redaction SET document = \'{"types": {"IBAN": {"action": "maybe"}}}\' WHERE name = \'half\'',
         "UPDATE redaction SET document = x'ff00' WHERE name = 'half'",
     ],
     "detectors": [
@@ -72,9 +72,9 @@ def damage(opened: Opened, section: str, statement: str) -> None:
     database = sqlite3.connect(opened.data / "db" / "control.sqlite", timeout=30)
     with database:
         database.execute(statement)
-        database.execute(f"UPDATE revision SET value = value + 1, {section} = value + 1")  # noqa: S608
+        database.execute(f"UPDATE revision SET value = value + 1, {section} = value + 1")
         if section in ("agents", "api_keys"):
-            database.execute(f"UPDATE {section} SET version = (SELECT value FROM revision)")  # noqa: S608
+            database.execute(f"UPDATE {section} SET version = (SELECT value FROM revision)")
     database.close()
 
 
