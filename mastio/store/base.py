@@ -364,6 +364,10 @@ class SigningKey:
     retire_at: float | None = None
 
 
+Prepared = Literal["policies", "redaction"]
+"""Sections whose rows may take long work before they are in force."""
+
+
 class Directory(Protocol):
     """Hot copies of the control plane in this worker's memory: read on every exchange, never a database read.
 
@@ -418,9 +422,9 @@ class Directory(Protocol):
     async def refresh(self) -> None:
         """Return once everything committed before this call is visible here. Raises `Unavailable`."""
 
-    def before_policies(self, prepare: Callable[[Mapping[str, PolicyRow]], Awaitable[None]]) -> None:
-        """Await `prepare` with the policies that are about to be here: for work that is too long for the event loop. It
-        must not raise."""
+    def before(self, section: Prepared, prepare: Callable[[Mapping[str, Any]], Awaitable[None]]) -> None:
+        """Await `prepare` with the rows of a section that are about to be here: for work that is too long for the event
+        loop. It must not raise."""
 
     def on_change(self, callback: Callable[[], None]) -> None:
         """Call `callback` in the event loop after each change has been applied."""

@@ -34,6 +34,7 @@ from mastio.store.base import (
     ConnectionRow,
     DetectorRow,
     PolicyRow,
+    Prepared,
     ProviderRow,
     RedactionRow,
     SigningKey,
@@ -96,11 +97,11 @@ class HotDirectory:
         self._detectors: dict[str, DetectorRow] = {}
         self._api_keys: dict[str, ApiKey] = {}
         self._signing_keys: tuple[SigningKey, ...] = ()
-        self._policies_of = 0
-        """The revision that the policies are of."""
+        self._prepared_of: dict[Prepared, int] = {}
+        """The revision that each section is of which is prepared before it is in force."""
         self._version = 0
         self._callbacks: list[Callable[[], None]] = []
-        self._preparers: list[Callable[[Mapping[str, PolicyRow]], Awaitable[None]]] = []
+        self._preparers: dict[Prepared, list[Callable[[Mapping[str, Any]], Awaitable[None]]]] = {}
         self._looking = asyncio.Lock()
         self._next: asyncio.Task[None] | None = None
         self._following: asyncio.Task[None] | None = None
@@ -193,10 +194,10 @@ class HotDirectory:
     def version(self) -> int:
         return self._version
 
-    def before_policies(self, prepare: Callable[[Mapping[str, PolicyRow]], Awaitable[None]]) -> None:
-        """Await `prepare` with the policies that are about to be here: for work that is too long for the event loop.
-        The rest of a change does not wait for it."""
-        self._preparers.append(prepare)
+    def before(self, section: Prepared, prepare: Callable[[Mapping[str, Any]], Awaitable[None]]) -> None:
+        """Await `prepare` with the rows of a section that are about to be here: for work that is too long for the event
+        loop. The rest of a change does not wait for it."""
+        self._preparers.setdefault(section, []).append(prepare)
 
     def on_change(self, callback: Callable[[], None]) -> None:
         """Call `callback` in the event loop after each change has been applied."""
@@ -235,27 +236,30 @@ class HotDirectory:
             finally:
                 self._failed = not succeeded
             if found is not None:
-                policies = found.policies if self._preparers else None
-                self._apply(found if policies is None else replace(found, policies=None), is_all=policies is None)
-        if found is not None and policies is not None:  # whatever else changed, such as a revocation, is in force
-            preparing = asyncio.create_task(self._prepare(found, policies))
+                waiting = {name: rows for name in self._preparers if (rows := getattr(found, name)) is not None}
+                self._apply(replace(found, **dict.fromkeys(waiting)), is_all=not waiting)
+        if found is not None and waiting:  # whatever else changed, such as a revocation, is in force
+            preparing = asyncio.create_task(self._prepare(found, waiting))
             self._preparing.add(preparing)
             preparing.add_done_callback(self._end_preparing)
 
-    async def _prepare(self, found: Changes, policies: dict[str, PolicyRow]) -> None:
-        """Put policies in force once all preparers are done. Work that a preparer left undone is done then."""
+    async def _prepare(self, found: Changes, waiting: Mapping[Prepared, dict[str, Any]]) -> None:
+        """Put sections in force once all their preparers are done. Work that a preparer left undone is done then."""
         try:
-            for prepare in self._preparers:
-                await prepare(policies)
+            for section, rows in waiting.items():
+                for prepare in self._preparers[section]:
+                    await prepare(rows)
         finally:
-            if found.row.value >= self._policies_of:
-                self._policies_of, self._policies = found.row.value, policies
+            for section, rows in waiting.items():
+                if found.row.value >= self._prepared_of.get(section, 0):
+                    self._prepared_of[section] = found.row.value
+                    setattr(self, f"_{section}", rows)
             self._show(found)
 
     def _end_preparing(self, task: asyncio.Task[None]) -> None:
         self._preparing.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
-            log.error("policies could not be prepared", exc_info=error)
+            log.error("policies or redaction policies could not be prepared", exc_info=error)
 
     def _apply(self, found: Changes, *, is_all: bool) -> None:
         """Take what was found. `is_all`: nothing of it comes later."""
@@ -263,7 +267,7 @@ class HotDirectory:
         self._files |= found.files
         if found.fresh:
             self._agents, self._api_keys = {}, {}
-            self._policies_of = 0
+            self._prepared_of.clear()
         self._agents.update(found.agents)
         for name in found.lost_agents:
             self._agents.pop(name, None)

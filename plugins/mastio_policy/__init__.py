@@ -234,7 +234,7 @@ async def setup(settings: Settings, services: Services) -> AsyncIterator[Hooks]:
     policies = Policies(services.directory, settings, services.now, alarm)
     if policies.problem is None:
         figures.tell(False)
-    services.directory.before_policies(policies.prepare)
+    services.directory.before("policies", policies.prepare)
     services.directory.on_change(policies.reload)
     yield Hooks(
         authorize=policies.authorize, authorize_content=policies.authorize_content, ready=policies.ready,
