@@ -45,6 +45,11 @@ class Verifiers:
         for verify in verifiers:
             verify(item)
 
+    def verify_by_any(self, collection: str, item: Any) -> None:
+        """As `verify`, for what is stored whether a plugin uses it or not."""
+        for verify in self._by_collection.get(collection, ()):
+            verify(item)
+
     def verify_in_force(self, collection: str) -> None:
         """Call after a change. Raises `BadRequest` (not_in_force) where a plugin does not use what is stored now."""
         for ask in self._in_force.get(collection, ()):

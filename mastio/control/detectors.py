@@ -7,16 +7,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated
 
-from pydantic import Field, StringConstraints
+from pydantic import AfterValidator, Field, StringConstraints
 
 from mastio.control.context import Context, verify_whole
 from mastio.control.endpoints import Endpoint, Endpoints
-from mastio.control.models import Answer, Body, Digest, Name, Page
+from mastio.control.models import Answer, Body, Digest, Name, Page, verify_glob
 from mastio.control.paging import PagingQuery, answer_page
 from mastio.errors import BadRequest
 from mastio.store.base import AllowedTool, ClassRule, DefinitionAction, DetectorAction, DetectorRow
 
-Glob = Annotated[str, StringConstraints(min_length=1, max_length=256)]
+Glob = Annotated[str, StringConstraints(min_length=1, max_length=256), AfterValidator(verify_glob)]
 Globs = Annotated[list[Glob], Field(max_length=256)]
 Score = Annotated[int, Field(ge=1, le=100)]
 ClassName = Annotated[str, StringConstraints(pattern=r"^[a-z]{1,32}$")]

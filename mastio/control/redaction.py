@@ -8,16 +8,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import AfterValidator, Field, StringConstraints
 
 from mastio.control.context import Context, verify_whole
 from mastio.control.endpoints import Endpoint, Endpoints
-from mastio.control.models import Answer, Body, Name, Page
+from mastio.control.models import Answer, Body, Name, Page, verify_glob
 from mastio.control.paging import PagingQuery, answer_page
 from mastio.errors import BadRequest
 from mastio.store.base import Direction, RedactionRow, Strategy, Treatment, TypeRule
 
-Glob = Annotated[str, StringConstraints(min_length=1, max_length=256)]
+Glob = Annotated[str, StringConstraints(min_length=1, max_length=256), AfterValidator(verify_glob)]
 Globs = Annotated[list[Glob], Field(max_length=256)]
 TypeName = Annotated[str, StringConstraints(pattern=r"^(\*|[A-Z][A-Z0-9_]{0,63})$")]
 Value = Annotated[str, StringConstraints(min_length=3, max_length=256)]

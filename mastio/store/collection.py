@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Generic, Protocol, TypeVar
 
-from sqlalchemy import Connection, Table, delete, insert, select, update
+from sqlalchemy import Connection, Table, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from mastio.errors import BadRequest
 from mastio.store.changes import Change, Page, read_page
 from mastio.store.damage import read_rows
 from mastio.store.engine import Database
+
+MOST_ROWS = 2000
+"""Objects of one collection. Every worker has all of them in memory, and reads all of them again after each change."""
 
 
 class Named(Protocol):
@@ -52,9 +55,12 @@ class Collection(Generic[N]):
         return await self._database.read(lambda connection: self._get(connection, name))
 
     async def create(self, item: N) -> N:
-        """Raises `BadRequest` (conflict) when the name is taken."""
+        """Raises `BadRequest` (conflict) when the name is taken, and when there are `MOST_ROWS`."""
 
         def work(connection: Connection, version: int) -> N:
+            if connection.execute(select(func.count()).select_from(self._table)).scalar_one() >= MOST_ROWS:
+                message = f"There may be {MOST_ROWS} of them, and there are. Remove one, or make one of several."
+                raise BadRequest(message, code="conflict")
             try:
                 connection.execute(insert(self._table).values(version=version, **self._encode(item)))
             except IntegrityError as error:

@@ -237,7 +237,8 @@ class HotDirectory:
                 self._failed = not succeeded
             if found is not None:
                 waiting = {name: rows for name in self._preparers if (rows := getattr(found, name)) is not None}
-                self._apply(replace(found, **dict.fromkeys(waiting)), is_all=not waiting)
+                later: dict[str, Any] = dict.fromkeys(waiting)
+                self._apply(replace(found, **later), is_all=not waiting)
         if found is not None and waiting:  # whatever else changed, such as a revocation, is in force
             preparing = asyncio.create_task(self._prepare(found, waiting))
             self._preparing.add(preparing)

@@ -12,7 +12,7 @@ from mastio.errors import BadRequest
 from mastio.exchange import Action, Message, Principal, Recorded, Reply, RequestHead, Role, Route
 from mastio.inspection import Carrier
 from mastio.store.base import Directory
-from mastio.strictjson import JsonError, parse_object
+from mastio.strictjson import Allowance, JsonError, parse_object
 from mastio_detectors.definitions import reaches
 from mastio_detectors.engine import Suspicion
 from mastio_detectors.inspecting import Inspector, cut
@@ -22,6 +22,7 @@ from mastio_detectors.rulings import Ruling
 EXPLAIN = "admin.detectors-explain"
 ADMIN: frozenset[Role] = frozenset({"admin"})
 LIMIT = 256 * 1024
+MOST_WEIGHT = 1000
 FEW_FINDINGS = 100
 JSON = [(b"content-type", b"application/json"), (b"cache-control", b"no-store")]
 
@@ -113,7 +114,7 @@ def read_body(head: RequestHead, body: bytes) -> ExplainBody:
     if (head.header(b"content-type") or b"").split(b";")[0].strip().lower() != b"application/json":
         raise BadRequest("The body must be application/json.", code="unsupported_media_type")
     try:
-        return ExplainBody.model_validate(parse_object(body))
+        return ExplainBody.model_validate(parse_object(body, Allowance(MOST_WEIGHT)))
     except JsonError as error:
         raise BadRequest(str(error), code="invalid_json") from error
     except ValidationError as error:

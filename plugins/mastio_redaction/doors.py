@@ -18,7 +18,7 @@ from mastio.errors import BadRequest
 from mastio.exchange import Action, Message, Principal, Recorded, Reply, RequestHead, Role, Route
 from mastio.inspection import Passage
 from mastio.store.base import Agent, Directory
-from mastio.strictjson import JsonError, parse_object
+from mastio.strictjson import Allowance, JsonError, parse_object
 from mastio_redaction.engine import Span
 from mastio_redaction.inspector import Inspector
 from mastio_redaction.strategies import Keys, ReidentifyError, reidentify
@@ -28,6 +28,7 @@ PATH = "/v1/admin/redaction/*"
 EXPLAIN, REIDENTIFY = "admin.redaction-explain", "admin.redaction-reidentify"
 ADMIN: frozenset[Role] = frozenset({"admin"})
 LIMIT = 256 * 1024
+MOST_WEIGHT = 1000
 FEW_FINDINGS, SHORT_TEXT = 100, 4096
 JSON = [(b"content-type", b"application/json"), (b"cache-control", b"no-store")]
 
@@ -134,7 +135,7 @@ def read_body(head: RequestHead, body: bytes, model: type[Any]) -> Any:
     if (head.header(b"content-type") or b"").split(b";")[0].strip().lower() != b"application/json":
         raise BadRequest("The body must be application/json.", code="unsupported_media_type")
     try:
-        return model.model_validate(parse_object(body))
+        return model.model_validate(parse_object(body, Allowance(MOST_WEIGHT)))
     except JsonError as error:
         raise BadRequest(str(error), code="invalid_json") from error
     except ValidationError as error:
