@@ -32,8 +32,7 @@ def watch_holds() -> Iterator[Holds]:
         finally:
             holds.worst = max(holds.worst, thread_time() - began)
 
-    gc.collect()
-    gc.disable()
+    gc.disable()  # a collection takes as long as everything in the test process is large
     asyncio.Handle._run = timed  # type: ignore[method-assign]
     try:
         yield holds
