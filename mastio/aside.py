@@ -15,6 +15,7 @@ the same name and are still three callers. Work of no exchange has a queue as we
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -28,6 +29,10 @@ from mastio.errors import Unavailable
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+SWITCH_SECONDS = 0.0005
+"""How long the thread goes on when the event loop wants to run. An exchange gives the interpreter away, and waits for it,
+a dozen times; with Python's five milliseconds it would take sixty more beside long work."""
 
 SHORT = 16 * 1024
 """Bytes of a text that counts as short, unless it has more than `FEW` values."""
@@ -62,6 +67,7 @@ def is_short(raw: bytes) -> bool:
 @cache
 def _thread() -> ThreadPoolExecutor:
     """The thread, started at first use: a process that forks must not have threads."""
+    sys.setswitchinterval(SWITCH_SECONDS)
     return ThreadPoolExecutor(1, thread_name_prefix="aside")
 
 
