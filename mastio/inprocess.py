@@ -28,8 +28,14 @@ def read_control(head: RequestHead, principal: Principal, body: bytes) -> tuple[
 
 
 async def read_policy(head: RequestHead, principal: Principal, body: bytes) -> tuple[Action, Message]:
-    """As `read_control`, with the policy in the body judged beside the event loop: the application judges it again, and
-    that takes no time then."""
+    """As `read_control`, with the policy in the body judged beforehand."""
+    await judge_policy(body)
+    return read_control(head, principal, body)
+
+
+async def judge_policy(body: bytes) -> None:
+    """Judge the policy in a body, if there is one, beside the event loop: the application judges it again, and that
+    takes no time then."""
     try:
         document = parse(body) if body else None
     except JsonError:
@@ -37,7 +43,6 @@ async def read_policy(head: RequestHead, principal: Principal, body: bytes) -> t
     source = document.get("cedar") if isinstance(document, dict) else None
     if isinstance(source, str):
         await aside.run(len(source) < SHORT_POLICY, warm, source)
-    return read_control(head, principal, body)
 
 
 class InProcess:

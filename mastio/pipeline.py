@@ -68,7 +68,7 @@ from mastio.identity import bind
 from mastio.inspection import Block, Finding, Layout, Passage, Redact, Texts, Watch, merge
 from mastio.problem import render
 from mastio.refusal_log import RefusalLog
-from mastio.refusals import Refusals
+from mastio.refusals import Refusals, network_of
 from mastio.restriction import find_excess
 from mastio.services import Services, Wanted
 from mastio.streams import OpenStreams, bind_again
@@ -219,7 +219,9 @@ class Pipeline:
             _verify_role(head.route, progress.principal)
             if progress.ticket is None:
                 progress.ticket = self._admission.admit(progress.principal)
-            aside.serve(progress.principal.name)
+            aside.serve("agent" if progress.principal.is_agent else "person", progress.principal.name)
+        else:
+            aside.serve("network", network_of(head.client_address))
         return Authenticated(received, progress.principal, tuple(credentials), at, version), body
 
     async def _bind(self, credentials: list[Credential], address: str) -> Principal:

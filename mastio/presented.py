@@ -134,6 +134,22 @@ def hash_claim(key: bytes, digest: str) -> str:
     return CLAIM_MARK + hash_secret(key, f"claim:{digest}".encode("ascii"))
 
 
+def limit_claim(kept: str, end: float) -> str:
+    """The kept form of a one-time code that is good until `end` (Unix seconds)."""
+    return f"{kept}:{int(end)}"
+
+
+def end_of_claim(kept: str) -> float:
+    """Until when a kept one-time code is good, in Unix seconds. 0 for a code without an end: it is good no more."""
+    end = kept.removeprefix(CLAIM_MARK).partition(":")[2]
+    return float(end) if end.isascii() and end.isdigit() else 0.0
+
+
+def find_name(kept: str) -> str:
+    """By what a kept secret is found: the whole hash, of a one-time code without its end."""
+    return CLAIM_MARK + kept.removeprefix(CLAIM_MARK).partition(":")[0] if kept.startswith(CLAIM_MARK) else kept
+
+
 def hash_secret(key: bytes, secret: bytes) -> str:
     """How a secret that was shown once is kept and found: HMAC-SHA256 under one of the appliance's keys, hex."""
     return hmac.digest(key, secret, hashlib.sha256).hex()

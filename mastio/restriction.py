@@ -6,9 +6,9 @@ A restriction takes away only: where it has nothing to say, the authorizers stil
 from __future__ import annotations
 
 from collections.abc import Iterable
-from fnmatch import fnmatchcase
 
 from mastio.exchange import Action, Deny, Restriction
+from mastio.matching import matches
 
 RULE = "credential"
 
@@ -38,8 +38,8 @@ def _covers_model(globs: Iterable[str], action: Action) -> bool:
     """
     model = action.target.partition("/")[2]
     names = [action.target] if action.alias is None else [action.target, action.alias]
-    return any(_matches(names, [glob]) or ("/" not in glob and fnmatchcase(model, glob)) for glob in globs)
+    return any(_matches(names, [glob]) or ("/" not in glob and matches(glob, model)) for glob in globs)
 
 
 def _matches(names: Iterable[str], globs: Iterable[str]) -> bool:
-    return any(fnmatchcase(name, glob) for glob in globs for name in names)
+    return any(matches(glob, name) for glob in globs for name in names)

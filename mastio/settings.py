@@ -126,11 +126,13 @@ class Pki(Section):
 
 class Admin(Section):
     """Those who administer. `four_eyes`: changes of admins, policies, budgets and keys, and the revocation of all
-    agents, wait until another admin approves them, for `four_eyes_seconds` at most.
+    agents, wait until another admin approves them, for `four_eyes_seconds` at most. `claim_seconds`: how long after the
+    approval a new admin's one-time code is good.
     """
 
     four_eyes: bool = False
     four_eyes_seconds: int = Field(default=3600, ge=1, le=7 * 86_400)
+    claim_seconds: int = Field(default=86_400, ge=60, le=30 * 86_400)
 
 
 class Secrets(Section):

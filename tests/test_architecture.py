@@ -19,7 +19,7 @@ PLUGIN_MAY = {
     "mastio.errors", "mastio.exchange", "mastio.hooks", "mastio.jose", "mastio.oauth_client", "mastio.presented",
     "mastio.upstream_tls",
     "mastio.provider_secrets",
-    "mastio.problem", "mastio.request_headers",
+    "mastio.problem", "mastio.request_headers", "mastio.last_good",
     "mastio.rotation", "mastio.services", "mastio.strictjson", "mastio.target", "mastio.store.base",
     "mastio.pki.certificates", "mastio.pki.files", "mastio.transparency", "mastio.transparency.merkle",
     "mastio.transparency.notes",

@@ -1,7 +1,8 @@
 """Named admins, as an admin makes them: one token each, with a role and perhaps an end.
 
 A token may be its holder's own, of which only the SHA-256 is sent: then nobody else ever sees it. Where another admin
-approves the change, the token is either that or claimed later with a one-time code (`four_eyes`).
+approves the change, the token is either that or claimed later with a one-time code (`four_eyes`), which is good for
+`claim_seconds` from the approval.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from mastio.control.models import (
 )
 from mastio.control.paging import PagingQuery, answer_page
 from mastio.exchange import Principal
+from mastio.presented import end_of_claim
 from mastio.store.admins import is_unclaimed, new_admin_token
 from mastio.store.base import Admin
 
@@ -79,7 +81,7 @@ class AdminsRouter:
         if own is not None:
             return None, self._admins.hash_own(own)
         if claim is not None:
-            return None, self._admins.hash_claim(claim)
+            return None, self._admins.hash_claim(claim, self._context.now() + self._context.claim_seconds)
         token = new_admin_token()
         return token, self._admins.hash_token(token)
 
@@ -114,8 +116,14 @@ def answer_new(admin: Admin, token: str | None) -> AnyNewAdmin:
 
 
 def answer_admin(admin: Admin) -> AnyAdmin:
-    answer = UnclaimedAdminAnswer if is_unclaimed(admin) else AdminAnswer
-    return answer(
+    said = _describe(admin)
+    if is_unclaimed(admin):
+        return UnclaimedAdminAnswer(**said.model_dump(), claim_expires_at=encode_time(end_of_claim(admin.token_hash)))
+    return said
+
+
+def _describe(admin: Admin) -> AdminAnswer:
+    return AdminAnswer(
         name=admin.name,
         role=admin.role,
         created_at=encode_time(admin.created_at),

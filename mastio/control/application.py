@@ -66,12 +66,14 @@ def build(
     grace_seconds: float = 172_800.0,
     max_pending: int = 1000,
     four_eyes_seconds: float | None = None,
+    claim_seconds: float = 86_400.0,
     verifiers: Verifiers | None = None,
 ) -> FastAPI:
     """The application. The front door puts `principal` and `request_id` into `scope["state"]`.
 
     Raises `MastioError`s to its caller instead of answering them. Durations in seconds: of a leaf, of an undecided
-    request, of an old leaf after a renewal, of a change that waits for another admin (None: none waits).
+    request, of an old leaf after a renewal, of a change that waits for another admin (None: none waits), of a
+    new admin's one-time code after the approval.
     """
     context = Context(
         store=store,
@@ -87,6 +89,7 @@ def build(
         max_pending=max_pending,
         now=now,
         verifiers=verifiers or Verifiers(),
+        claim_seconds=claim_seconds,
     )
     app = ControlPlane(
         title="Mastio",

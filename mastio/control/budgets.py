@@ -1,4 +1,6 @@
-"""Budgets, as an admin describes them, and what is spent of them."""
+"""Budgets, as an admin describes them, and what is spent of them.
+
+They are in force all together or not at all, as in `policies`. A damaged one is shown as one that lets nothing pass."""
 
 from __future__ import annotations
 
@@ -7,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from mastio.budgets import Usage, window_at
-from mastio.control.context import Context
+from mastio.control.context import Context, verify_whole
 from mastio.control.endpoints import Endpoint, Endpoints
 from mastio.control.models import (
     NANO,
@@ -30,6 +32,7 @@ class BudgetsRouter:
         self._budgets = context.store.budgets
         self._usage = context.store.usage
         self._now = context.now
+        self._verifiers = context.verifiers
 
     def endpoints(self) -> Endpoints:
         collection, item = "/v1/admin/budgets", "/v1/admin/budgets/{name}"
@@ -50,7 +53,7 @@ class BudgetsRouter:
 
     async def create_budget(self, body: BudgetBody) -> BudgetAnswer:
         """In force on every worker and replica within a second; it counts from then on."""
-        return await self._answer_one(await self._budgets.create(budget_row(body.name, body)))
+        return await self._changed(await self._budgets.create(budget_row(body.name, body)))
 
     async def read_budget(self, name: str) -> BudgetAnswer:
         """One budget, with what is spent and set aside in the present period."""
@@ -61,15 +64,20 @@ class BudgetsRouter:
         if body.name is not None and body.name != name:
             raise BadRequest("name: it must be the one in the path.", code="invalid_body")
         row = budget_row(name, body)
-        return await self._answer_one(await self._budgets.change(name, lambda old: continued(old, row)))
+        return await self._changed(await self._budgets.change(name, lambda old: continued(old, row)))
 
     async def change_budget(self, name: str, body: BudgetPatch) -> BudgetAnswer:
         """Members that are left out, or null, stay as they are. The count goes on where only the limit is another."""
-        return await self._answer_one(await self._budgets.change(name, lambda old: changed_budget(old, body)))
+        return await self._changed(await self._budgets.change(name, lambda old: changed_budget(old, body)))
 
     async def delete_budget(self, name: str) -> None:
         """What it limited is free within a second."""
         await self._budgets.delete(name)
+        self._verifiers.verify_in_force("budgets")
+
+    async def _changed(self, row: BudgetRow) -> BudgetAnswer:
+        self._verifiers.verify_in_force("budgets")
+        return await self._answer_one(row)
 
     async def _answer_one(self, row: BudgetRow) -> BudgetAnswer:
         return (await self._answer([row]))[0]
@@ -92,6 +100,7 @@ def budget_row(name: str, body: BudgetPut) -> BudgetRow:
 
 
 def changed_budget(old: BudgetRow, body: BudgetPatch) -> BudgetRow:
+    verify_whole(old)
     unit, limit = body.given_limit() or (old.unit, old.limit)
     scope, subject = body.given_scope() or (old.scope, old.subject)
     period, series = body.period or old.period, secrets.token_hex(16)

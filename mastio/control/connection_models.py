@@ -9,7 +9,7 @@ from typing import Annotated, Self
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
 from mastio.connection_secrets import KEEPABLE, CredentialError, verify_authorities
-from mastio.control.models import Answer, BaseUrl, Body, Name, Networks, Seconds, SecretFile
+from mastio.control.models import Answer, BaseUrl, Body, Name, Networks, Seconds, SecretFile, verify_glob
 from mastio.request_headers import is_sendable
 from mastio.store.base import ConnectionLimits, CredentialKind
 from mastio.target import TargetError, parse_base_url
@@ -72,7 +72,7 @@ def _authorities(pem: str) -> str:
 
 Method = Annotated[str, StringConstraints(min_length=1, max_length=32)]
 Methods = Annotated[list[Method], Field(max_length=50), AfterValidator(_methods)]
-Path = Annotated[str, AfterValidator(_path)]
+Path = Annotated[str, AfterValidator(_path), AfterValidator(verify_glob)]
 Paths = Annotated[list[Path], Field(min_length=1, max_length=200)]
 Host = Annotated[str, StringConstraints(min_length=1, max_length=253), AfterValidator(_host)]
 Hosts = Annotated[list[Host], Field(max_length=100)]

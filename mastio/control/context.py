@@ -11,6 +11,7 @@ from fastapi import Depends, Request
 from mastio.errors import BadRequest
 from mastio.exchange import Principal
 from mastio.hooks import InForce, Verify
+from mastio.last_good import Row
 from mastio.pki.authority import Authority, IssuedLeaf
 from mastio.pki.certificates import PublicKey, spiffe_id
 from mastio.pki.csr import RequestError, load_public_key, parse_csr
@@ -44,6 +45,11 @@ class Verifiers:
         for verify in verifiers:
             verify(item)
 
+    def verify_by_any(self, collection: str, item: Any) -> None:
+        """As `verify`, for what is stored whether a plugin uses it or not."""
+        for verify in self._by_collection.get(collection, ()):
+            verify(item)
+
     def verify_in_force(self, collection: str) -> None:
         """Call after a change. Raises `BadRequest` (not_in_force) where a plugin does not use what is stored now."""
         for ask in self._in_force.get(collection, ()):
@@ -54,10 +60,17 @@ class Verifiers:
                 raise BadRequest(message, code="not_in_force")
 
 
+def verify_whole(row: Row) -> None:
+    """Raises `BadRequest` (conflict) for a damaged row: nothing of it can be kept when members are changed."""
+    if row.is_damaged:
+        message = f"The row of {row.name} in the database is damaged: replace all of it (PUT), or remove it."
+        raise BadRequest(message, code="conflict")
+
+
 @dataclass(frozen=True, slots=True)
 class Context:
     """Seconds are durations: of a leaf, of the edge's certificate, of an undecided request, of an old leaf
-    after a renewal. `server_names` are those that the edge's certificate is for."""
+    after a renewal, of a one-time code for a new admin. `server_names` are those that the edge's certificate is for."""
 
     store: ControlStore
     directory: Directory
@@ -72,6 +85,7 @@ class Context:
     max_pending: int
     now: Callable[[], float]
     verifiers: Verifiers
+    claim_seconds: float
 
     def spiffe_id(self, name: str) -> str:
         return spiffe_id(self.trust_domain, name)

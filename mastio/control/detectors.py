@@ -7,16 +7,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated
 
-from pydantic import Field, StringConstraints
+from pydantic import AfterValidator, Field, StringConstraints
 
-from mastio.control.context import Context
+from mastio.control.context import Context, verify_whole
 from mastio.control.endpoints import Endpoint, Endpoints
-from mastio.control.models import Answer, Body, Digest, Name, Page
+from mastio.control.models import Answer, Body, Digest, Name, Page, verify_glob
 from mastio.control.paging import PagingQuery, answer_page
 from mastio.errors import BadRequest
 from mastio.store.base import AllowedTool, ClassRule, DefinitionAction, DetectorAction, DetectorRow
 
-Glob = Annotated[str, StringConstraints(min_length=1, max_length=256)]
+Glob = Annotated[str, StringConstraints(min_length=1, max_length=256), AfterValidator(verify_glob)]
 Globs = Annotated[list[Glob], Field(max_length=256)]
 Score = Annotated[int, Field(ge=1, le=100)]
 ClassName = Annotated[str, StringConstraints(pattern=r"^[a-z]{1,32}$")]
@@ -125,7 +125,7 @@ class DetectorsRouter:
 
     async def create_detectors(self, body: DetectorsBody) -> DetectorsAnswer:
         """In force on every worker and replica within a second."""
-        return answer_detectors(await self._detectors.create(self._verified(detector_row(body.name, body))))
+        return self._changed(await self._detectors.create(self._verified(detector_row(body.name, body))))
 
     async def read_detectors(self, name: str) -> DetectorsAnswer:
         """One detector policy."""
@@ -135,20 +135,25 @@ class DetectorsRouter:
         """Everything anew."""
         if body.name is not None and body.name != name:
             raise BadRequest("name: it must be the one in the path.", code="invalid_body")
-        return answer_detectors(await self._detectors.replace(self._verified(detector_row(name, body))))
+        return self._changed(await self._detectors.replace(self._verified(detector_row(name, body))))
 
     async def change_detectors(self, name: str, body: DetectorsPatch) -> DetectorsAnswer:
         """Members that are left out, or null, stay as they are."""
         changed = await self._detectors.change(name, lambda row: self._verified(changed_row(row, body)))
-        return answer_detectors(changed)
+        return self._changed(changed)
 
     async def delete_detectors(self, name: str) -> None:
         """What the settings say holds again within a second, unless another policy is for it too."""
         await self._detectors.delete(name)
+        self._verifiers.verify_in_force("detectors")
 
     def _verified(self, row: DetectorRow) -> DetectorRow:
         self._verifiers.verify("detectors", row)
         return row
+
+    def _changed(self, row: DetectorRow) -> DetectorsAnswer:
+        self._verifiers.verify_in_force("detectors")
+        return answer_detectors(row)
 
 
 def detector_row(name: str, body: DetectorsPut) -> DetectorRow:
@@ -160,6 +165,7 @@ def detector_row(name: str, body: DetectorsPut) -> DetectorRow:
 
 
 def changed_row(row: DetectorRow, body: DetectorsPatch) -> DetectorRow:
+    verify_whole(row)
     if body.match is not None:
         match = body.match
         row = replace(row, agents=tuple(match.agents), models=tuple(match.models), kinds=tuple(match.kinds))

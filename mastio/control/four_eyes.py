@@ -24,7 +24,7 @@ from mastio.control.endpoints import Endpoint
 from mastio.control.models import Held, encode_time
 from mastio.exchange import Principal
 from mastio.identity import ROLES
-from mastio.inprocess import Application, call_application
+from mastio.inprocess import Application, call_application, judge_policy
 from mastio.presented import digest_secret
 from mastio.store.admins import new_claim
 from mastio.store.base import Hold
@@ -104,6 +104,7 @@ async def carry_out(application: Application, hold: Hold) -> tuple[int, Any]:
     """Status and JSON of the stored request, answered as the requester's. Its `MastioError`s pass through."""
     requester = Principal(hold.requested_by, ROLES["admin"], credential={"type": "admin", "name": hold.requested_by})
     headers = [(b"content-type", b"application/json")] if hold.body else []
+    await judge_policy(hold.body)  # perhaps another worker has judged it, and long ago
     state = {"principal": requester, "request_id": hold.exchange, MARK: hold.id, CLAIM: hold.parameters.get(CLAIM)}
     reply = await call_application(application, hold.method, hold.path, headers, hold.body, state)
     return reply.status, orjson.loads(reply.body) if isinstance(reply.body, bytes) and reply.body else None

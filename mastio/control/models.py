@@ -11,6 +11,7 @@ from typing import Annotated, Any, Generic, Literal, Self, TypeVar, get_args
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
 
 from mastio.cedar.source import MAX_CHARACTERS, verify_cedar
+from mastio.matching import MOST_STARS
 from mastio.pki.certificates import NAME_RULE, is_agent_name
 from mastio.pki.csr import MAX_BYTES
 from mastio.store.base import AdminRole, HoldStatus, Period, ProviderKind, Unit
@@ -91,6 +92,12 @@ def _agent_name(name: str) -> str:
     return name
 
 
+def verify_glob(glob: str) -> str:
+    if glob.count("*") > MOST_STARS:
+        raise ValueError(f"it has more than {MOST_STARS} stars")
+    return glob
+
+
 def _cedar(source: str) -> str:
     verify_cedar(source)
     return source
@@ -125,10 +132,12 @@ def _verify_attribute(value: Any, depth: int) -> None:
 AgentName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9._-]{1,64}$"), AfterValidator(_agent_name)]
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$")]
 Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
-NameGlob = Annotated[str, StringConstraints(pattern=r"^[a-z0-9._*?-]{1,64}$")]
+NameGlob = Annotated[str, StringConstraints(pattern=r"^[a-z0-9._*?-]{1,64}$"), AfterValidator(verify_glob)]
 Group = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._-]{1,64}$")]
 Line = Annotated[str, StringConstraints(max_length=500), AfterValidator(_one_line)]
-ModelName = Annotated[str, StringConstraints(min_length=1, max_length=200), AfterValidator(_one_line)]
+ModelName = Annotated[
+    str, StringConstraints(min_length=1, max_length=200), AfterValidator(_one_line), AfterValidator(verify_glob)
+]
 Secret = Annotated[str, StringConstraints(pattern=r"^[\x20-\x7e\t\r\n]{1,8192}$")]
 BaseUrl = Annotated[str, StringConstraints(min_length=1, max_length=2000), AfterValidator(_base_url)]
 Networks = Annotated[list[str], Field(max_length=100), AfterValidator(_networks)]
@@ -136,8 +145,8 @@ Kind = Annotated[ProviderKind, BeforeValidator(_kind)]
 Cedar = Annotated[str, StringConstraints(min_length=1, max_length=MAX_CHARACTERS), AfterValidator(_cedar)]
 Attributes = Annotated[dict[str, Any], Field(max_length=100), AfterValidator(_attributes)]
 Label = Annotated[str, StringConstraints(min_length=1, max_length=100), AfterValidator(_one_line)]
-KindGlob = Annotated[str, StringConstraints(pattern=r"^[a-z0-9._*?!\[\]-]{1,64}$")]
-PathGlob = Annotated[str, StringConstraints(pattern=r"^[/*?\[][\x21-\x7e]{0,499}$")]
+KindGlob = Annotated[str, StringConstraints(pattern=r"^[a-z0-9._*?!\[\]-]{1,64}$"), AfterValidator(verify_glob)]
+PathGlob = Annotated[str, StringConstraints(pattern=r"^[/*?\[][\x21-\x7e]{0,499}$"), AfterValidator(verify_glob)]
 Time = Annotated[datetime, BeforeValidator(_parse_time)]
 Seconds = Annotated[float, Field(gt=0, le=3600)]
 Mode = Literal["enforce", "observe"]
@@ -546,9 +555,10 @@ class AdminAnswer(Answer):
 
 
 class UnclaimedAdminAnswer(AdminAnswer):
-    """There is no token yet: who has the one-time code makes it."""
+    """There is no token yet: who has the one-time code makes it, until `claim_expires_at`."""
 
     claimed: Literal[False] = False
+    claim_expires_at: datetime
 
 
 class NewAdminAnswer(AdminAnswer):

@@ -42,7 +42,7 @@ class PoliciesRouter:
 
     async def create_policy(self, body: PolicyBody) -> PolicyAnswer:
         """A source may hold several Cedar policies; a template is refused."""
-        row = PolicyRow(body.name, body.cedar, body.enabled, body.mode)
+        row = self._verified(PolicyRow(body.name, body.cedar, body.enabled, body.mode))
         return self._changed(await self._policies.create(row))
 
     async def read_policy(self, name: str) -> PolicyAnswer:
@@ -53,17 +53,22 @@ class PoliciesRouter:
         """Everything anew."""
         if body.name is not None and body.name != name:
             raise BadRequest("name: it must be the one in the path.", code="invalid_body")
-        return self._changed(await self._policies.replace(PolicyRow(name, body.cedar, body.enabled, body.mode)))
+        row = self._verified(PolicyRow(name, body.cedar, body.enabled, body.mode))
+        return self._changed(await self._policies.replace(row))
 
     async def change_policy(self, name: str, body: PolicyPatch) -> PolicyAnswer:
         """Members that are left out, or null, stay as they are."""
         changes: dict[str, Any] = body.model_dump(exclude_none=True)
-        return self._changed(await self._policies.change(name, lambda row: replace(row, **changes)))
+        return self._changed(await self._policies.change(name, lambda row: self._verified(replace(row, **changes))))
 
     async def delete_policy(self, name: str) -> None:
         """What it permitted is denied from the next request on."""
         await self._policies.delete(name)
         self._verifiers.verify_in_force("policies")
+
+    def _verified(self, row: PolicyRow) -> PolicyRow:
+        self._verifiers.verify_by_any("policies", row)
+        return row
 
     def _changed(self, row: PolicyRow) -> PolicyAnswer:
         self._verifiers.verify_in_force("policies")

@@ -1,4 +1,6 @@
-"""Redaction policies, as an admin describes them. Which types there are, the plugin that finds them says."""
+"""Redaction policies, as an admin describes them. Which types there are, the plugin that finds them says.
+
+The policies are in force all together or not at all, as in `policies`. A damaged one is shown without types."""
 
 from __future__ import annotations
 
@@ -6,16 +8,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import AfterValidator, Field, StringConstraints
 
-from mastio.control.context import Context
+from mastio.control.context import Context, verify_whole
 from mastio.control.endpoints import Endpoint, Endpoints
-from mastio.control.models import Answer, Body, Name, Page
+from mastio.control.models import Answer, Body, Name, Page, verify_glob
 from mastio.control.paging import PagingQuery, answer_page
 from mastio.errors import BadRequest
 from mastio.store.base import Direction, RedactionRow, Strategy, Treatment, TypeRule
 
-Glob = Annotated[str, StringConstraints(min_length=1, max_length=256)]
+Glob = Annotated[str, StringConstraints(min_length=1, max_length=256), AfterValidator(verify_glob)]
 Globs = Annotated[list[Glob], Field(max_length=256)]
 TypeName = Annotated[str, StringConstraints(pattern=r"^(\*|[A-Z][A-Z0-9_]{0,63})$")]
 Value = Annotated[str, StringConstraints(min_length=3, max_length=256)]
@@ -117,7 +119,7 @@ class RedactionRouter:
 
     async def create_redaction(self, body: RedactionBody) -> RedactionAnswer:
         """In force on every worker and replica within a second."""
-        return answer_redaction(await self._redaction.create(self._verified(redaction_row(body.name, body))))
+        return self._changed(await self._redaction.create(self._verified(redaction_row(body.name, body))))
 
     async def read_redaction(self, name: str) -> RedactionAnswer:
         """One redaction policy."""
@@ -127,21 +129,25 @@ class RedactionRouter:
         """Everything anew."""
         if body.name is not None and body.name != name:
             raise BadRequest("name: it must be the one in the path.", code="invalid_body")
-        return answer_redaction(await self._redaction.replace(self._verified(redaction_row(name, body))))
+        return self._changed(await self._redaction.replace(self._verified(redaction_row(name, body))))
 
     async def change_redaction(self, name: str, body: RedactionPatch) -> RedactionAnswer:
         """Members that are left out, or null, stay as they are."""
-        return answer_redaction(
-            await self._redaction.change(name, lambda row: self._verified(changed_redaction(row, body)))
-        )
+        changed = await self._redaction.change(name, lambda row: self._verified(changed_redaction(row, body)))
+        return self._changed(changed)
 
     async def delete_redaction(self, name: str) -> None:
         """What it redacted passes again within a second, unless another policy is for it too."""
         await self._redaction.delete(name)
+        self._verifiers.verify_in_force("redaction")
 
     def _verified(self, row: RedactionRow) -> RedactionRow:
         self._verifiers.verify("redaction", row)
         return row
+
+    def _changed(self, row: RedactionRow) -> RedactionAnswer:
+        self._verifiers.verify_in_force("redaction")
+        return answer_redaction(row)
 
 
 def redaction_row(name: str, body: RedactionPut) -> RedactionRow:
@@ -151,6 +157,7 @@ def redaction_row(name: str, body: RedactionPut) -> RedactionRow:
 
 
 def changed_redaction(row: RedactionRow, body: RedactionPatch) -> RedactionRow:
+    verify_whole(row)
     if body.match is not None:
         agents, models, kinds, direction = _matched(body.match)
         row = replace(row, agents=agents, models=models, kinds=kinds, direction=direction)

@@ -14,7 +14,7 @@ from sqlalchemy import ColumnElement, Connection, func, insert, or_, select, upd
 from sqlalchemy.exc import IntegrityError
 
 from mastio.errors import BadRequest
-from mastio.presented import CLAIM_MARK, CLAIM_PREFIX, hash_claim, hash_digest, hash_secret
+from mastio.presented import CLAIM_MARK, CLAIM_PREFIX, hash_claim, hash_digest, hash_secret, limit_claim
 from mastio.services import Keys
 from mastio.store.base import Admin, AdminRole
 from mastio.store.changes import Change, Page, read_page
@@ -73,9 +73,9 @@ class AdminStore:
         """`Admin.token_hash` of a token that its holder made, of which `digest` (SHA-256, hex) is known."""
         return hash_digest(self._keys.key("admin-tokens"), digest)
 
-    def hash_claim(self, digest: str) -> str:
-        """The same of a one-time code."""
-        return hash_claim(self._keys.key("admin-tokens"), digest)
+    def hash_claim(self, digest: str, end: float) -> str:
+        """The same of a one-time code that is good until `end`."""
+        return limit_claim(hash_claim(self._keys.key("admin-tokens"), digest), end)
 
     async def add_hashed(
         self, name: str, role: AdminRole, token_hash: str, now: float, expires_at: float | None, by: str | None

@@ -173,7 +173,8 @@ class RedactionRow:
 
     `types` by the name of the type, `*` for those not named. `restore`: the caller gets the original where the reply
     repeats what took its place. `always` are values that are found whatever they look like, `never` those that are not
-    meant. An `observe` policy changes nothing: the entry says what it would have done.
+    meant. An `observe` policy changes nothing: the entry says what it would have done. `is_damaged`: the row in the
+    database cannot be read, and the rest of this value means nothing.
     """
 
     name: str
@@ -186,6 +187,7 @@ class RedactionRow:
     mode: Literal["enforce", "observe"] = "enforce"
     always: tuple[str, ...] = ()
     never: tuple[str, ...] = ()
+    is_damaged: bool = False
 
 
 DetectorAction = Literal["block", "flag", "off"]
@@ -214,7 +216,7 @@ class AllowedTool:
 class DetectorRow:
     """What detectors do for some agents, groups and models instead of what the settings say. Globs; an empty tuple
     matches everything. `classes` by name; `definitions`: what is done about definitions of tools; `tools` that are
-    allowed whatever their definitions look like."""
+    allowed whatever their definitions look like. `is_damaged` as in `RedactionRow`."""
 
     name: str
     classes: Mapping[str, ClassRule] = field(default_factory=dict)
@@ -223,6 +225,7 @@ class DetectorRow:
     kinds: tuple[str, ...] = ()
     definitions: DefinitionAction | None = None
     tools: tuple[AllowedTool, ...] = ()
+    is_damaged: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +234,7 @@ class BudgetRow:
 
     `scope` says whose: of one agent, of all members of a group, of a model (a glob on `provider/model`, a model's own
     name, or an alias), named by `subject`; None: of everybody together. `series` names the count: it is another one
-    whenever the budget begins to count something else.
+    whenever the budget begins to count something else. `is_damaged` as in `RedactionRow`.
     """
 
     name: str
@@ -241,6 +244,7 @@ class BudgetRow:
     series: str
     scope: Literal["agent", "group", "model"] | None = None
     subject: str | None = None
+    is_damaged: bool = False
 
 
 EnrollmentStatus = Literal["pending", "issued", "rejected", "expired"]
@@ -360,6 +364,10 @@ class SigningKey:
     retire_at: float | None = None
 
 
+Prepared = Literal["policies", "redaction"]
+"""Sections whose rows may take long work before they are in force."""
+
+
 class Directory(Protocol):
     """Hot copies of the control plane in this worker's memory: read on every exchange, never a database read.
 
@@ -373,7 +381,7 @@ class Directory(Protocol):
 
     @property
     def admins(self) -> Mapping[str, Admin]:
-        """By `token_hash`."""
+        """By `token_hash`, of one-time codes without their end (`presented.find_name`)."""
 
     @property
     def providers(self) -> Mapping[str, ProviderRow]:
@@ -414,9 +422,9 @@ class Directory(Protocol):
     async def refresh(self) -> None:
         """Return once everything committed before this call is visible here. Raises `Unavailable`."""
 
-    def before_policies(self, prepare: Callable[[Mapping[str, PolicyRow]], Awaitable[None]]) -> None:
-        """Await `prepare` with the policies that are about to be here: for work that is too long for the event loop. It
-        must not raise."""
+    def before(self, section: Prepared, prepare: Callable[[Mapping[str, Any]], Awaitable[None]]) -> None:
+        """Await `prepare` with the rows of a section that are about to be here: for work that is too long for the event
+        loop. It must not raise."""
 
     def on_change(self, callback: Callable[[], None]) -> None:
         """Call `callback` in the event loop after each change has been applied."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from sqlalchemy import Row, Select
+from sqlalchemy import Column, Connection, Select
 
+from mastio.store.damage import AnyRow, read_rows
 from mastio.store.engine import Database, Work
 
 T = TypeVar("T")
@@ -40,7 +41,18 @@ class Change:
         return result
 
 
-async def read_page(database: Database, statement: Select[Any], limit: int, decode: Callable[[Row[Any]], T]) -> Page[T]:
-    """The first `limit` rows of `statement`."""
-    rows = await database.read(lambda connection: connection.execute(statement.limit(limit + 1)).all())
+async def read_page(
+    database: Database,
+    statement: Select[Any],
+    limit: int,
+    decode: Callable[[Any], T],
+    key: Column[Any] | None = None,
+) -> Page[T]:
+    """The first `limit` rows of `statement`. With `key`, a unique column, `decode` gets the damaged ones as well."""
+    first = statement.limit(limit + 1)
+
+    def read(connection: Connection) -> Sequence[AnyRow]:
+        return connection.execute(first).all() if key is None else read_rows(connection, first, key)
+
+    rows = await database.read(read)
     return Page([decode(row) for row in rows[:limit]], len(rows) > limit)

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Generic, Protocol, TypeVar
 
-from sqlalchemy import Connection, Row, Table, delete, insert, select, update
+from sqlalchemy import Connection, Table, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from mastio.errors import BadRequest
 from mastio.store.changes import Change, Page, read_page
+from mastio.store.damage import read_rows
 from mastio.store.engine import Database
+
+MOST_ROWS = 2000
+"""Objects of one collection. Every worker has all of them in memory, and reads all of them again after each change."""
 
 
 class Named(Protocol):
@@ -31,7 +35,7 @@ class Collection(Generic[N]):
         table: Table,
         noun: str,
         encode: Callable[[N], dict[str, Any]],
-        decode: Callable[[Row[Any]], N],
+        decode: Callable[[Any], N],
     ) -> None:
         self._database = database
         self._change = change
@@ -44,16 +48,19 @@ class Collection(Generic[N]):
         """In the order of their names, beginning behind `after`."""
         column = self._table.c.name
         statement = select(self._table).where(column > after).order_by(column)
-        return await read_page(self._database, statement, limit, self._decode)
+        return await read_page(self._database, statement, limit, self._decode, column)
 
     async def get(self, name: str) -> N:
         """Raises `BadRequest` (not_found)."""
         return await self._database.read(lambda connection: self._get(connection, name))
 
     async def create(self, item: N) -> N:
-        """Raises `BadRequest` (conflict) when the name is taken."""
+        """Raises `BadRequest` (conflict) when the name is taken, and when there are `MOST_ROWS`."""
 
         def work(connection: Connection, version: int) -> N:
+            if connection.execute(select(func.count()).select_from(self._table)).scalar_one() >= MOST_ROWS:
+                message = f"There may be {MOST_ROWS} of them, and there are. Remove one, or make one of several."
+                raise BadRequest(message, code="conflict")
             try:
                 connection.execute(insert(self._table).values(version=version, **self._encode(item)))
             except IntegrityError as error:
@@ -88,7 +95,8 @@ class Collection(Generic[N]):
         await self._change(work, self._table.name)
 
     def _get(self, connection: Connection, name: str) -> N:
-        row = connection.execute(select(self._table).where(self._table.c.name == name)).one_or_none()
-        if row is None:
+        column = self._table.c.name
+        rows = read_rows(connection, select(self._table).where(column == name), column)
+        if not rows:
             raise BadRequest(f"There is no {self._noun} of this name.", code="not_found")
-        return self._decode(row)
+        return self._decode(rows[0])

@@ -17,12 +17,13 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import monotonic
-from typing import Any
+from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Row, inspect, select, text
+from sqlalchemy import Column, Connection, Row, inspect, select, text
 from sqlalchemy.exc import ProgrammingError
 
 from mastio.errors import ConfigurationError
+from mastio.presented import find_name
 from mastio.services import Keys
 from mastio.store import tables
 from mastio.store.base import (
@@ -33,11 +34,14 @@ from mastio.store.base import (
     ConnectionRow,
     DetectorRow,
     PolicyRow,
+    Prepared,
     ProviderRow,
     RedactionRow,
     SigningKey,
 )
+from mastio.store.collection import Named
 from mastio.store.connections import ConnectionCodec
+from mastio.store.damage import AnyRow, decode_good, read_rows
 from mastio.store.engine import Database
 from mastio.store.rows import (
     ProviderCodec,
@@ -55,6 +59,9 @@ from mastio.store.rows import (
 from mastio.store.sealed import Sealer
 
 log = logging.getLogger("mastio.store")
+
+T = TypeVar("T")
+N = TypeVar("N", bound=Named)
 
 INTERVAL = 0.25
 STALE_SECONDS = 2.0
@@ -90,11 +97,11 @@ class HotDirectory:
         self._detectors: dict[str, DetectorRow] = {}
         self._api_keys: dict[str, ApiKey] = {}
         self._signing_keys: tuple[SigningKey, ...] = ()
-        self._policies_of = 0
-        """The revision that the policies are of."""
+        self._prepared_of: dict[Prepared, int] = {}
+        """The revision that each section is of which is prepared before it is in force."""
         self._version = 0
         self._callbacks: list[Callable[[], None]] = []
-        self._preparers: list[Callable[[Mapping[str, PolicyRow]], Awaitable[None]]] = []
+        self._preparers: dict[Prepared, list[Callable[[Mapping[str, Any]], Awaitable[None]]]] = {}
         self._looking = asyncio.Lock()
         self._next: asyncio.Task[None] | None = None
         self._following: asyncio.Task[None] | None = None
@@ -187,10 +194,10 @@ class HotDirectory:
     def version(self) -> int:
         return self._version
 
-    def before_policies(self, prepare: Callable[[Mapping[str, PolicyRow]], Awaitable[None]]) -> None:
-        """Await `prepare` with the policies that are about to be here: for work that is too long for the event loop.
-        The rest of a change does not wait for it."""
-        self._preparers.append(prepare)
+    def before(self, section: Prepared, prepare: Callable[[Mapping[str, Any]], Awaitable[None]]) -> None:
+        """Await `prepare` with the rows of a section that are about to be here: for work that is too long for the event
+        loop. The rest of a change does not wait for it."""
+        self._preparers.setdefault(section, []).append(prepare)
 
     def on_change(self, callback: Callable[[], None]) -> None:
         """Call `callback` in the event loop after each change has been applied."""
@@ -229,27 +236,31 @@ class HotDirectory:
             finally:
                 self._failed = not succeeded
             if found is not None:
-                policies = found.policies if self._preparers else None
-                self._apply(found if policies is None else replace(found, policies=None), is_all=policies is None)
-        if found is not None and policies is not None:  # whatever else changed, such as a revocation, is in force
-            preparing = asyncio.create_task(self._prepare(found, policies))
+                waiting = {name: rows for name in self._preparers if (rows := getattr(found, name)) is not None}
+                later: dict[str, Any] = dict.fromkeys(waiting)
+                self._apply(replace(found, **later), is_all=not waiting)
+        if found is not None and waiting:  # whatever else changed, such as a revocation, is in force
+            preparing = asyncio.create_task(self._prepare(found, waiting))
             self._preparing.add(preparing)
             preparing.add_done_callback(self._end_preparing)
 
-    async def _prepare(self, found: Changes, policies: dict[str, PolicyRow]) -> None:
-        """Put policies in force once all preparers are done. Work that a preparer left undone is done then."""
+    async def _prepare(self, found: Changes, waiting: Mapping[Prepared, dict[str, Any]]) -> None:
+        """Put sections in force once all their preparers are done. Work that a preparer left undone is done then."""
         try:
-            for prepare in self._preparers:
-                await prepare(policies)
+            for section, rows in waiting.items():
+                for prepare in self._preparers[section]:
+                    await prepare(rows)
         finally:
-            if found.row.value >= self._policies_of:
-                self._policies_of, self._policies = found.row.value, policies
+            for section, rows in waiting.items():
+                if found.row.value >= self._prepared_of.get(section, 0):
+                    self._prepared_of[section] = found.row.value
+                    setattr(self, f"_{section}", rows)
             self._show(found)
 
     def _end_preparing(self, task: asyncio.Task[None]) -> None:
         self._preparing.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
-            log.error("policies could not be prepared", exc_info=error)
+            log.error("policies or redaction policies could not be prepared", exc_info=error)
 
     def _apply(self, found: Changes, *, is_all: bool) -> None:
         """Take what was found. `is_all`: nothing of it comes later."""
@@ -257,13 +268,17 @@ class HotDirectory:
         self._files |= found.files
         if found.fresh:
             self._agents, self._api_keys = {}, {}
-            self._policies_of = 0
+            self._prepared_of.clear()
         self._agents.update(found.agents)
+        for name in found.lost_agents:
+            self._agents.pop(name, None)
         for key in found.api_keys:
             if key.revoked:
                 self._api_keys.pop(key.key_hash, None)
             else:
                 self._api_keys[key.key_hash] = key
+        if found.lost_keys:
+            self._api_keys = {name: key for name, key in self._api_keys.items() if key.id not in found.lost_keys}
         if found.admins is not None:
             self._admins = found.admins
         if found.providers is not None:
@@ -315,13 +330,16 @@ class Codecs:
 class Changes:
     """What is new at the revision in `row`. A section that is None has not changed; `fresh`: rows are all there are.
 
-    `files` are those that secrets of a section were read from, as they were before they were read.
+    `files` are those that secrets of a section were read from, as they were before they were read. `lost_agents` and
+    `lost_keys` (ids) are those whose rows are damaged.
     """
 
     row: Row[Any]
     fresh: bool
     agents: dict[str, Agent]
+    lost_agents: frozenset[str]
     api_keys: list[ApiKey]
+    lost_keys: frozenset[str]
     admins: dict[str, Admin] | None
     providers: dict[str, ProviderRow] | None
     connections: dict[str, ConnectionRow] | None
@@ -339,7 +357,8 @@ class Changes:
             self.admins, self.providers, self.connections, self.policies, self.budgets, self.redaction,
             self.detectors, self.signing_keys,
         )  # fmt: skip
-        return self.fresh or bool(self.agents or self.api_keys) or any(section is not None for section in sections)
+        rows = (self.agents, self.lost_agents, self.api_keys, self.lost_keys)
+        return self.fresh or any(rows) or any(section is not None for section in sections)
 
 
 _REVISION = select(tables.revision)
@@ -363,45 +382,71 @@ def load_changes(
     if seen is not None and row.value < seen.value:
         seen = None  # an older database was put in place
 
-    def changed(section: str) -> list[Row[Any]] | None:
+    def changed(section: str) -> list[AnyRow] | None:
         if seen is not None and row._mapping[section] == seen._mapping[section] and section not in rewritten:
             return None
-        return list(connection.execute(select(tables.metadata.tables[section])).all())
+        return _read_all(connection, section)
 
-    def added(section: str) -> list[Row[Any]]:
+    def added(section: str) -> list[AnyRow]:
         if seen is not None and row._mapping[section] == seen._mapping[section]:
             return []
         since = -1 if seen is None else seen._mapping[section]
-        return list(connection.execute(_SINCE[section], {"seen": since}).all())
+        return read_rows(connection, _SINCE[section], _key(section), {"seen": since})
 
-    agents, api_keys = added("agents"), added("api_keys")
-    admins, providers, policies = changed("admins"), changed("providers"), changed("policies")
-    budgets, redaction, signing_keys = changed("budgets"), changed("redaction"), changed("signing_keys")
-    connections, detectors = changed("connections"), changed("detectors")
-    files = {}
-    if providers is not None:
-        files["providers"] = look_again({it.api_key_file: None for it in providers if it.api_key_file is not None})
-    if connections is not None:
-        files["connections"] = look_again({it.secret_file: None for it in connections if it.secret_file is not None})
+    def kept(section: str, decode: Callable[[Row[Any]], T]) -> list[T] | None:
+        rows = changed(section)
+        return None if rows is None else decode_good(rows, decode, section)[0]
+
+    def judged(section: str, decode: Callable[[AnyRow], N]) -> dict[str, N] | None:
+        rows = changed(section)
+        return None if rows is None else {item.name: item for item in map(decode, rows)}
+
+    agents, lost_agents = decode_good(added("agents"), decode_agent, "agents")
+    api_keys, lost_keys = decode_good(added("api_keys"), decode_api_key, "api_keys")
+    admins, files = kept("admins", decode_admin), {}
+    # files are looked at before they are read
+    for section, column in (("providers", "api_key_file"), ("connections", "secret_file")):
+        rows = changed(section)
+        if rows is not None:
+            files[section] = _look_at_files(rows, column)
+    providers, connections = kept("providers", codecs.providers.decode), kept("connections", codecs.connections.decode)
+    signing_keys = changed("signing_keys")
     return Changes(
         row,
         seen is None,
-        {agent.name: decode_agent(agent) for agent in agents},
-        [decode_api_key(key) for key in api_keys],
-        None if admins is None else {admin.token_hash: decode_admin(admin) for admin in admins},
-        None if providers is None else {it.name: codecs.providers.decode(it) for it in providers},
-        None if connections is None else {it.name: codecs.connections.decode(it) for it in connections},
-        None if policies is None else {policy.name: decode_policy(policy) for policy in policies},
-        None if budgets is None else {budget.name: decode_budget(budget) for budget in budgets},
-        None if redaction is None else {policy.name: decode_redaction(policy) for policy in redaction},
-        None if detectors is None else {policy.name: decode_detectors(policy) for policy in detectors},
+        {agent.name: agent for agent in agents},
+        lost_agents,
+        api_keys,
+        lost_keys,
+        None if admins is None else {find_name(admin.token_hash): admin for admin in admins},
+        None if providers is None else {it.name: it for it in providers},
+        None if connections is None else {it.name: it for it in connections},
+        judged("policies", decode_policy),
+        judged("budgets", decode_budget),
+        judged("redaction", decode_redaction),
+        judged("detectors", decode_detectors),
         None if signing_keys is None else _decode_signing_keys(signing_keys, codecs.sealer),
         files,
     )
 
 
-def _decode_signing_keys(rows: list[Row[Any]], sealer: Sealer) -> tuple[SigningKey, ...]:
-    keys = [key for row in rows if (key := decode_signing_key(row, sealer)) is not None]
+def _key(section: str) -> Column[Any]:
+    """The unique column of a section's table."""
+    return next(iter(tables.metadata.tables[section].primary_key.columns))
+
+
+def _read_all(connection: Connection, section: str) -> list[AnyRow]:
+    return read_rows(connection, select(tables.metadata.tables[section]), _key(section))
+
+
+def _look_at_files(rows: list[AnyRow], column: str) -> SecretFiles:
+    paths = (getattr(row, column, None) for row in rows)
+    return look_again({path: None for path in paths if isinstance(path, str)})
+
+
+def _decode_signing_keys(rows: list[AnyRow], sealer: Sealer) -> tuple[SigningKey, ...]:
+    decoded, _ = decode_good(rows, lambda row: decode_signing_key(row, sealer), "signing_keys")
+    keys = [key for key in decoded if key is not None]
     return tuple(sorted(keys, key=lambda key: (key.created_at, key.id)))
 
 

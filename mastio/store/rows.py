@@ -5,18 +5,17 @@ from __future__ import annotations
 import logging
 from dataclasses import asdict, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import orjson
+from pydantic import TypeAdapter
 from sqlalchemy import Row
 
 from mastio.store.base import (
     Admin,
     Agent,
-    AllowedTool,
     ApiKey,
     BudgetRow,
-    ClassRule,
     DetectorRow,
     Enrollment,
     EnrollmentToken,
@@ -25,13 +24,17 @@ from mastio.store.base import (
     ProviderRow,
     RedactionRow,
     SigningKey,
-    TypeRule,
 )
+from mastio.store.damage import DAMAGE, AnyRow, DamagedRow
 from mastio.store.keys import PURPOSES
 from mastio.store.sealed import Sealer, SealError
 
 log = logging.getLogger("mastio.store")
 
+D = TypeVar("D")
+
+_REDACTION, _DETECTORS, _BUDGET = TypeAdapter(RedactionRow), TypeAdapter(DetectorRow), TypeAdapter(BudgetRow)
+BUDGET_MEMBERS = ("name", "unit", "limit", "period", "series", "scope", "subject")
 MAX_SECRET = 16 * 1024
 OWN_FILES = frozenset({"admin-token", *(f"{purpose}.key" for purpose in PURPOSES)})
 """The appliance's own secrets: never a provider's or a connection's, wherever they lie."""
@@ -116,7 +119,10 @@ def encode_hold(hold: Hold) -> dict[str, Any]:
     return {field.name: getattr(hold, field.name) for field in fields(Hold)}
 
 
-def decode_policy(row: Row[Any]) -> PolicyRow:
+def decode_policy(row: AnyRow) -> PolicyRow:
+    """A damaged row has no source, and so keeps every change of policies out."""
+    if isinstance(row, DamagedRow):
+        return PolicyRow(row.name, None, True)  # type: ignore[arg-type]
     return PolicyRow(row.name, row.cedar, row.enabled, row.mode)
 
 
@@ -124,33 +130,46 @@ def encode_policy(policy: PolicyRow) -> dict[str, Any]:
     return {"name": policy.name, "cedar": policy.cedar, "enabled": policy.enabled, "mode": policy.mode}
 
 
-def decode_redaction(row: Row[Any]) -> RedactionRow:
-    said = orjson.loads(row.document)
-    types = {name: TypeRule(**rule) for name, rule in said.pop("types").items()}
-    lists = {name: tuple(value) for name, value in said.items() if isinstance(value, list)}
-    return RedactionRow(row.name, types, **{**said, **lists})
+def decode_redaction(row: AnyRow) -> RedactionRow:
+    return _decode_document(row, _REDACTION) or RedactionRow(row.name, {}, is_damaged=True)
+
+
+def _decode_document(row: AnyRow, adapter: TypeAdapter[D]) -> D | None:
+    """The value of a row whose members are in one JSON document; None for a damaged one."""
+    try:
+        members = dict(orjson.loads(row.document))  # type: ignore[union-attr]
+        return adapter.validate_json(orjson.dumps({**members, "name": row.name}), strict=True)
+    except DAMAGE:
+        return None
 
 
 def encode_redaction(redaction: RedactionRow) -> dict[str, Any]:
     document = asdict(redaction)
+    del document["is_damaged"]
     return {"name": document.pop("name"), "document": orjson.dumps(document).decode()}
 
 
-def decode_detectors(row: Row[Any]) -> DetectorRow:
-    said = orjson.loads(row.document)
-    classes = {name: ClassRule(**rule) for name, rule in said.pop("classes").items()}
-    tools = tuple(AllowedTool(**tool) for tool in said.pop("tools"))
-    lists = {name: tuple(value) for name, value in said.items() if isinstance(value, list)}
-    return DetectorRow(row.name, classes, tools=tools, **{**said, **lists})
+def decode_detectors(row: AnyRow) -> DetectorRow:
+    return _decode_document(row, _DETECTORS) or DetectorRow(row.name, is_damaged=True)
 
 
 def encode_detectors(row: DetectorRow) -> dict[str, Any]:
     document = asdict(row)
+    del document["is_damaged"]
     return {"name": document.pop("name"), "document": orjson.dumps(document).decode()}
 
 
-def decode_budget(row: Row[Any]) -> BudgetRow:
-    return BudgetRow(row.name, row.unit, row.amount, row.period, row.series, row.scope, row.subject)
+def decode_budget(row: AnyRow) -> BudgetRow:
+    """A damaged one is shown as one that lets nothing pass."""
+    try:
+        names = {"limit": "amount"}
+        members = {name: row._mapping[names.get(name, name)] for name in BUDGET_MEMBERS}  # type: ignore[union-attr]
+        budget = _BUDGET.validate_json(orjson.dumps(members), strict=True)
+        if budget.limit < 0 or (budget.scope is None) != (budget.subject is None):
+            raise ValueError("a limit below zero, or half of a subject")
+    except DAMAGE:
+        return BudgetRow(row.name, "requests", 0, "total", "", is_damaged=True)
+    return budget
 
 
 def encode_budget(budget: BudgetRow) -> dict[str, Any]:

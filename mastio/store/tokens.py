@@ -6,11 +6,11 @@ import hashlib
 import hmac
 import secrets
 from dataclasses import replace
-from fnmatch import fnmatchcase
 
 from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
 from mastio.errors import BadRequest, Denied
+from mastio.matching import matches
 from mastio.services import Keys
 from mastio.store.base import EnrollmentToken
 from mastio.store.changes import Change, Page, read_page
@@ -84,5 +84,5 @@ def consume_token(connection: Connection, version: int, token_hash: str, name: s
     """Take one use. Raises `Denied` (invalid_enrollment_token), the same for every reason."""
     found = connection.execute(_CONSUME, {"hash": token_hash, "at": now, "new_version": version})
     pattern = found.scalar_one_or_none()
-    if pattern is None or not fnmatchcase(name, pattern):
+    if pattern is None or not matches(pattern, name):
         raise Denied("The enrolment token is not good for this name.", code="invalid_enrollment_token")

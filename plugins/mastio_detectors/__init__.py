@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 from mastio.errors import AuditError, BadRequest
-from mastio.exchange import Entry, Principal
+from mastio.exchange import Action, Entry, Principal
 from mastio.hooks import Hooks, Plugin
+from mastio.inspection import Passage, Verdict
+from mastio.last_good import LastGood
 from mastio.services import Services
 from mastio.store.base import DetectorRow
 from mastio_detectors.definitions import Tool
@@ -81,15 +83,29 @@ async def setup(settings: Settings, services: Services) -> AsyncIterator[Hooks]:
         tell=tell,
     )
 
+    good: LastGood[DetectorRow] = LastGood("detector policy", "detector policies")
+
     def reload() -> None:
-        inspector.rulings = Rulings(rules, settings.definitions, services.directory.detectors.values())
+        if good.take(services.directory.detectors):
+            inspector.rulings = Rulings(rules, settings.definitions, services.directory.detectors.values())
+
+    def in_force() -> str | None:
+        reload()
+        return good.problem
+
+    async def inspect(principal: Principal, action: Action, passages: Sequence[Passage]) -> Verdict:
+        good.verify_any()
+        return await inspector.inspect(principal, action, passages)
+
+    async def ready() -> str | None:
+        return f"detectors: {good.problem}" if good.problem else await inspector.ready()
 
     reload()
     services.directory.on_change(reload)
     doors = Doors(inspector, services.directory)
     yield Hooks(
-        inspect=inspector.inspect, ready=inspector.ready, read=doors.read, dispatch=doors.dispatch,
-        verify={"detectors": lambda row: verify_row(settings, row)},
+        inspect=inspect, ready=ready, read=doors.read, dispatch=doors.dispatch,
+        verify={"detectors": lambda row: verify_row(settings, row)}, in_force={"detectors": in_force},
     )  # fmt: skip
     await asyncio.gather(*tasks, return_exceptions=True)
 

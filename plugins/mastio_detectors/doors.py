@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Annotated, Any
 
 import orjson
 from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
 
+from mastio import aside
 from mastio.errors import BadRequest
 from mastio.exchange import Action, Message, Principal, Recorded, Reply, RequestHead, Role, Route
 from mastio.inspection import Carrier
 from mastio.store.base import Directory
-from mastio.strictjson import JsonError, parse_object
+from mastio.strictjson import Allowance, JsonError, parse_object
 from mastio_detectors.definitions import reaches
 from mastio_detectors.engine import Suspicion
 from mastio_detectors.inspecting import Inspector, cut
@@ -22,6 +22,8 @@ from mastio_detectors.rulings import Ruling
 EXPLAIN = "admin.detectors-explain"
 ADMIN: frozenset[Role] = frozenset({"admin"})
 LIMIT = 256 * 1024
+MOST_WEIGHT = 1000
+FEW_FINDINGS = 100
 JSON = [(b"content-type", b"application/json"), (b"cache-control", b"no-store")]
 
 ROUTES = (
@@ -69,9 +71,9 @@ class Doors:
         ruling = self._inspector.rulings.find(principal, Action(asked.kind, "Model", asked.model))
         found: list[Suspicion] = []
         for piece in cut(asked.text):
-            found += self._inspector.suspect(piece, asked.carrier)
-            await asyncio.sleep(0)
-        return Reply(200, list(JSON), orjson.dumps(explain_all(found, asked.carrier, ruling)))
+            found += await aside.run(False, self._inspector.suspect, piece, asked.carrier)
+        said = await aside.run(len(found) < FEW_FINDINGS, explain_all, found, asked.carrier, ruling)
+        return Reply(200, list(JSON), orjson.dumps(said))
 
 
 def explain_all(found: list[Suspicion], carrier: str, ruling: Ruling) -> dict[str, Any]:
@@ -112,7 +114,7 @@ def read_body(head: RequestHead, body: bytes) -> ExplainBody:
     if (head.header(b"content-type") or b"").split(b";")[0].strip().lower() != b"application/json":
         raise BadRequest("The body must be application/json.", code="unsupported_media_type")
     try:
-        return ExplainBody.model_validate(parse_object(body))
+        return ExplainBody.model_validate(parse_object(body, Allowance(MOST_WEIGHT)))
     except JsonError as error:
         raise BadRequest(str(error), code="invalid_json") from error
     except ValidationError as error:

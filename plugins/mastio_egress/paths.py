@@ -7,11 +7,11 @@ Whatever another reader may take for a way up or out is refused, however often i
 from __future__ import annotations
 
 import re
-from fnmatch import fnmatchcase
 from functools import lru_cache
 from urllib.parse import unquote_to_bytes
 
 from mastio.errors import BadRequest
+from mastio.matching import matches
 from mastio.store.base import ConnectionRow
 
 NEVER = frozenset({"TRACE", "TRACK", "CONNECT"})
@@ -50,7 +50,7 @@ def is_allowed(row: ConnectionRow, method: str, path: str) -> bool:
     if method in NEVER or not _METHOD.fullmatch(method) or (row.methods and method not in row.methods):
         return False
     normal = normalise(path.partition("?")[0])
-    return normal is not None and any(fnmatchcase(normal, normalise_escapes(glob)) for glob in row.paths)
+    return normal is not None and any(matches(normalise_escapes(glob), normal) for glob in row.paths)
 
 
 @lru_cache(maxsize=256)

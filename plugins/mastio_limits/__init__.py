@@ -45,7 +45,7 @@ async def setup(settings: Settings, services: Services) -> AsyncIterator[Hooks]:
     keeping = asyncio.create_task(keeper.run(ending), name="budget-leases")
     showing = asyncio.create_task(show(services, figures), name="budget-figures")
     try:
-        yield Hooks(reserve=limits.reserve)
+        yield Hooks(reserve=limits.reserve, in_force={"budgets": limits.in_force}, ready=limits.ready)
     finally:
         showing.cancel()
         ending.set()
@@ -56,7 +56,7 @@ async def show(services: Services, figures: Figures) -> None:
     """The first worker shows what there is, also of budgets that nobody uses just now."""
     shown: dict[str, BudgetRow] = {}
     while services.worker.slot == 0:
-        now, budgets = services.now(), dict(services.directory.budgets)
+        now, budgets = services.now(), {n: row for n, row in services.directory.budgets.items() if not row.is_damaged}
         if budgets or shown:
             try:
                 usage = await services.leases.usage(

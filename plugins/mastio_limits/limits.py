@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from mastio import aside
 from mastio.exchange import Action, Bound, Hold, Message, Principal, Usage
+from mastio.last_good import LastGood
 from mastio.store.base import BudgetRow, Directory, Unit
 from mastio_limits.keeper import Keeper
 from mastio_limits.ledger import Lease
@@ -67,19 +68,30 @@ class Limits:
         self._slots = slots
         self._taken: dict[str, int] = {}
         self._matching = Matching()
+        self._good: LastGood[BudgetRow] = LastGood("budget", "budgets")
         self.reload()
 
     def reload(self) -> None:
-        """The directory has changed."""
-        self._matching = Matching(self._directory.budgets.values())
-        self._keeper.reload(self._directory.budgets)
+        """Take the directory's budgets, unless they are those in force or one of them is damaged."""
+        if self._good.take(self._directory.budgets):
+            self._matching = Matching(self._directory.budgets.values())
+            self._keeper.reload(self._directory.budgets)
+
+    def in_force(self) -> str | None:
+        """None when the directory's budgets are those in force; else why not."""
+        self.reload()
+        return self._good.problem
+
+    async def ready(self) -> str | None:
+        return f"budgets: {self._good.problem}" if self._good.problem else None
 
     async def reserve(self, principal: Principal, action: Action, message: Message) -> Hold | None:
         """`hooks.Reserve`. Raises `Denied` (429), or `Unavailable` when it cannot be known what is left."""
-        if self._matching.is_empty and not self._slots:
+        if self._matching.is_empty and not self._slots and self._good.problem is None:
             return None
         if not principal.is_agent or action.target_type in NOT_LIMITED:
             return None
+        self._good.verify_any()
         budgets = self._matching.find(principal, action)
         if not budgets and not self._slots:
             return None

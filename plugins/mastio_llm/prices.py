@@ -10,11 +10,11 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from fnmatch import fnmatchcase
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from mastio.matching import matches
 from mastio.store.base import ProviderKind
 
 PICO = 10**6
@@ -161,12 +161,12 @@ class Prices:
 
     def _look(self, kind: ProviderKind, provider: str, model: str) -> Price | None:
         for models, price in self._own:
-            if fnmatchcase(model, models) or fnmatchcase(f"{provider}/{model}", models):
+            if matches(models, model) or matches(models, f"{provider}/{model}"):
                 return price
         if kind == "ollama":
             return FREE
         name = model[match.end() :] if (match := _VENDOR.match(model)) else model
-        return next((price for models, price in self._table if fnmatchcase(name, models)), None)
+        return next((price for models, price in self._table if matches(models, name)), None)
 
 
 MAX_FOUND = 10_000

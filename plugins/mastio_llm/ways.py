@@ -13,10 +13,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from fnmatch import fnmatchcase
 from typing import Literal
 
 from mastio.exchange import Dialect
+from mastio.matching import matches
 from mastio.store.base import ProviderRow
 from mastio_llm.dialects import SPEAKERS
 
@@ -74,7 +74,7 @@ def _find(model: str, providers: Mapping[str, ProviderRow], dialect: Dialect) ->
     if by_alias:
         return by_alias
     serving = [row for row in ordered if _serves_by_own_name(row, model)]
-    knowing = [row for row in serving if any(glob != "*" and fnmatchcase(model, glob) for glob in row.models)]
+    knowing = [row for row in serving if any(glob != "*" and matches(glob, model) for glob in row.models)]
     return [Choice(row, model, renamed=False) for row in knowing or serving[:1]]
 
 
@@ -87,11 +87,11 @@ def _named(name: str, providers: Mapping[str, ProviderRow]) -> Choice | None:
 
 def _serves_by_own_name(provider: ProviderRow, model: str) -> bool:
     globs = [glob for glob in provider.models if "/" in glob] if "/" in model else provider.models
-    return bool(model) and any(fnmatchcase(model, glob) for glob in globs)
+    return bool(model) and any(matches(glob, model) for glob in globs)
 
 
 def serves(provider: ProviderRow, model: str) -> bool:
-    return bool(model) and any(fnmatchcase(model, glob) for glob in provider.models)
+    return bool(model) and any(matches(glob, model) for glob in provider.models)
 
 
 def arrange(

@@ -10,6 +10,7 @@ remembered by exactly these until any policy changes.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -19,7 +20,8 @@ from cedarpy import Entities
 from pydantic import Field
 
 from mastio import aside
-from mastio.errors import AuditError, Unavailable
+from mastio.cedar.source import count_policies
+from mastio.errors import AuditError, BadRequest, Unavailable
 from mastio.exchange import Action, Decision, Deny, Entry, NeedsApproval, Principal
 from mastio.hooks import Hooks, Plugin, PluginSettings
 from mastio.inspection import Finding
@@ -36,6 +38,13 @@ REMEMBER = 50_000
 REMEMBER_AGENTS = 10_000
 SHORT_SOURCE = 500
 """Characters of a policy that is parsed in the event loop."""
+
+FEW_RULES = 200
+"""Cedar policies that are made ready in the event loop: some five milliseconds."""
+
+MOST_RULES = 5000
+"""Cedar policies that may be stored and enabled. A decision that is not remembered takes a millisecond for each
+thousand of them that concern it."""
 
 Parsed = dict[tuple[str, str], tuple[Policy, ...]]
 """Policies by the name and text of their source."""
@@ -70,6 +79,8 @@ class Policies:
         self._decisions: dict[tuple[object, ...], Decision] = {}
         self._last: tuple[Principal | None, Action | None, Shares] = (None, None, ())
         self._parsed: Parsed = {}
+        self._next: tuple[Mapping[str, PolicyRow], Rulebook] | None = None
+        """The rulebook of rows that are about to be in force."""
         self.problem: str | None = None
         self.reload()
 
@@ -79,10 +90,12 @@ class Policies:
         if self._book is not None and self.problem is None and rows == self._rows:
             return
         try:
-            self._book = read_book(list(rows.values()), self._parsed)
+            made = self._next[1] if self._next is not None and self._next[0] == rows else None
+            self._book = made or read_book(list(rows.values()), self._parsed)
         except RulesError as error:
             self._say(str(error))
             return
+        self._next = None
         self._rows = rows
         self._parsed = {
             (row.name, row.cedar): self._parsed[row.name, row.cedar] for row in rows.values() if row.enabled
@@ -94,14 +107,28 @@ class Policies:
         self._say(None)
 
     async def prepare(self, rows: Mapping[str, PolicyRow]) -> None:
-        """Parse beside the event loop what `reload` will need."""
+        """Parse, and make ready, beside the event loop what `reload` will need."""
         for row in list(rows.values()):
             if row.enabled and isinstance(row.cedar, str) and (row.name, row.cedar) not in self._parsed:
                 try:
                     name = (row.name, row.cedar)
                     self._parsed[name] = await aside.run(len(row.cedar) < SHORT_SOURCE, parse_rules, [name])
                 except (RulesError, Unavailable):
-                    continue  # `reload` says so
+                    return  # `reload` says so
+        wanted = dict(rows)
+        with contextlib.suppress(RulesError, Unavailable):
+            few = sum(map(len, self._parsed.values())) <= FEW_RULES
+            self._next = wanted, await aside.run(few, read_book, list(wanted.values()), dict(self._parsed))
+
+    def verify(self, row: PolicyRow) -> None:
+        """Raises `BadRequest` (invalid_body) for more Cedar policies than may be in force together."""
+        if not row.enabled:
+            return
+        others = (other for other in self._directory.policies.values() if other.enabled and other.name != row.name)
+        count = sum(count_policies(other.cedar) for other in (row, *others) if isinstance(other.cedar, str))
+        if count > MOST_RULES:
+            message = f"cedar: {count} Cedar policies would be enabled, and there may be {MOST_RULES}. Disable others."
+            raise BadRequest(message, code="invalid_body")
 
     def _say(self, problem: str | None) -> None:
         if problem == self.problem:
@@ -115,7 +142,7 @@ class Policies:
         """What can be said before the content was looked into."""
         if not principal.is_agent or action.target_type == "Token":
             return None  # people have roles; a token carries no more than its agent has
-        known = self._find(principal, action)
+        known = await self._find(principal, action)
         if known is None:
             return Deny("default", "No valid policies are loaded, so everything is denied.")
         subject = Subject(principal, action, self._now)
@@ -131,7 +158,7 @@ class Policies:
         """What all policies say, where one of them looks at content; else what was said before holds."""
         if not principal.is_agent or action.target_type == "Token":
             return None
-        known = self._find(principal, action)
+        known = await self._find(principal, action)
         if known is None or known.is_final:
             return None
         subject = Subject(principal, action, self._now, tuple(findings))
@@ -139,12 +166,16 @@ class Policies:
         shares = last[2] if last[0] is principal and last[1] is action else known.share(subject)
         return self._decide(known, subject, shares, known.share_content(subject))
 
-    def _find(self, principal: Principal, action: Action) -> Slice | None:
+    async def _find(self, principal: Principal, action: Action) -> Slice | None:
+        """The policies that concern an action, made ready; None: there are no valid ones."""
         needs: frozenset[str] = action.attributes.get("needs", NONE)
         name = (principal.name, principal.version, action.kind, action.target_type, needs)
-        known = self._slices.get(name)
-        if known is None and self._book is not None:
-            known = self._book.find(principal, action.kind, action.target_type, needs)
+        known, book = self._slices.get(name), self._book
+        if known is not None or book is None:
+            return known
+        is_short = len(book.enforced) + len(book.observed) <= FEW_RULES
+        known = await aside.run(is_short, book.find, principal, action.kind, action.target_type, needs)
+        if book is self._book:  # else other policies came into force meanwhile
             if len(self._slices) >= REMEMBER:
                 self._slices.clear()
             self._slices[name] = known
@@ -234,11 +265,11 @@ async def setup(settings: Settings, services: Services) -> AsyncIterator[Hooks]:
     policies = Policies(services.directory, settings, services.now, alarm)
     if policies.problem is None:
         figures.tell(False)
-    services.directory.before_policies(policies.prepare)
+    services.directory.before("policies", policies.prepare)
     services.directory.on_change(policies.reload)
     yield Hooks(
         authorize=policies.authorize, authorize_content=policies.authorize_content, ready=policies.ready,
-        in_force={"policies": policies.in_force},
+        verify={"policies": policies.verify}, in_force={"policies": policies.in_force},
     )  # fmt: skip
     for task in tasks:
         task.cancel()

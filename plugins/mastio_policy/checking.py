@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from typing import Any, Literal, NamedTuple
 
 import orjson
 
 from mastio.cedar.schema import RESOURCES
+from mastio.matching import matches
 from mastio_policy.deciding import scope_of_principal
 from mastio_policy.rules import Policy, conjuncts_of, scope_of_actions
 
@@ -65,7 +65,7 @@ def _find_unknown(kind: str, name: str, known: Known) -> str | None:
         return f"No agent is called {name}."
     if kind == "Group" and known.agents is not None and not any(name in groups for groups in known.agents.values()):
         return f"No agent is in the group {name}."
-    if kind == "Model" and known.models is not None and not any(fnmatchcase(name, glob) for glob in known.models):
+    if kind == "Model" and known.models is not None and not any(matches(glob, name) for glob in known.models):
         return f"No provider serves the model {name}."
     return None
 

@@ -7,19 +7,24 @@ caller. `inspector.py` looks at an exchange. The policies are objects of the con
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+import contextlib
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
-from mastio.errors import BadRequest, ConfigurationError
+from mastio import aside
+from mastio.errors import BadRequest, ConfigurationError, Unavailable
+from mastio.exchange import Action, Principal
 from mastio.hooks import Hooks, Plugin, PluginSettings
+from mastio.inspection import Passage, Verdict
+from mastio.last_good import LastGood
 from mastio.services import Services
 from mastio.store.base import RedactionRow
 from mastio.target import TargetError
 from mastio_redaction.catalogue import CATALOGUE, DEFAULT
-from mastio_redaction.custom import Custom, CustomError, Dictionary
+from mastio_redaction.custom import Custom, CustomError, Dictionary, verify_values
 from mastio_redaction.doors import ROUTES, Doors
 from mastio_redaction.engine import Engine
 from mastio_redaction.inspector import Finder, Inspector
@@ -27,6 +32,10 @@ from mastio_redaction.recogniser import Recogniser, RecogniserSettings
 from mastio_redaction.rulings import ALL, Rule, Rulings
 from mastio_redaction.strategies import Keys
 from mastio_redaction.stream import UNREADABLE
+
+MOST_ALWAYS = 20_000
+"""Characters of the values that all policies together always find. They are compiled into one automaton in each worker:
+this many take a second or two, beside the event loop."""
 
 LISTED = "LISTED"
 """The type of values that a policy always finds."""
@@ -64,32 +73,69 @@ class Policies:
         self._directory = services.directory
         self._finder = finder
         self._inspector = inspector
-        self._rows: Mapping[str, RedactionRow] | None = None
-        self._always: tuple[str, ...] | None = None
+        self._good: LastGood[RedactionRow] = LastGood("redaction policy", "redaction policies")
+        self._engines: dict[tuple[str, ...], Engine] = {(): finder.engine}
+        """By the values that they find always: the one in force, and those that soon will be."""
         self.reload()
 
+    async def prepare(self, rows: Mapping[str, RedactionRow]) -> None:
+        """Compile beside the event loop what `reload` will need: a thousand values take a second."""
+        always = always_of(rows.values())
+        if always not in self._engines:
+            with contextlib.suppress(CustomError, Unavailable):  # `reload` says so
+                self._engines[always] = await aside.run(False, self._compile, always)
+
+    def _compile(self, always: tuple[str, ...]) -> Engine:
+        return self._finder.engine.extended(own_of(self._settings, always))
+
     def reload(self) -> None:
-        """Take the directory's policies, unless they are those in force."""
-        rows = dict(self._directory.redaction)
-        if rows == self._rows:
+        """Take the directory's policies, unless they are those in force, or one of them is damaged, or their values
+        cannot be looked for together."""
+        rows = self._directory.redaction
+        always = always_of(rows.values())
+        try:
+            engine = self._engines.get(always) or self._compile(always)
+        except CustomError as error:
+            self._good.refuse(f"The values of always cannot be looked for: {error}")
             return
-        always = tuple(sorted({value for row in rows.values() for value in row.always}))
-        if always != self._always:
-            self._finder.engine = self._finder.engine.extended(own_of(self._settings, always))
-            self._always = always
+        if not self._good.take(rows):
+            return
+        self._finder.engine, self._engines = engine, {always: engine}
         unspoken, defaults = rules_of(self._settings.unspoken)
         self._inspector.rulings = Rulings(rows.values(), unspoken, self._finder.classes, defaults)
-        self._rows = rows
+
+    async def inspect(self, principal: Principal, action: Action, passages: Sequence[Passage]) -> Verdict:
+        """`hooks.Inspect`. Raises `Unavailable` while it is not known what to do."""
+        self._good.verify_any()
+        return await self._inspector.inspect(principal, action, passages)
+
+    def in_force(self) -> str | None:
+        """None when the directory's policies are those in force; else why not."""
+        self.reload()
+        return self._good.problem
+
+    async def ready(self) -> str | None:
+        return f"redaction: {self._good.problem}" if self._good.problem else None
 
     def verify(self, row: RedactionRow) -> None:
-        """Raises `BadRequest` (invalid_body) for a type that nobody finds and a value that cannot be looked for."""
+        """Raises `BadRequest` (invalid_body) for a type that nobody finds, a value that cannot be looked for, and more
+        values than all policies together may have."""
         unknown = row.types.keys() - self._finder.classes.keys() - {ALL}
         if unknown:
             raise BadRequest(f"types: nothing is called {min(unknown)} here.", code="invalid_body")
         try:
-            self._finder.engine.extended(own_of(self._settings, row.always))
+            verify_values(LISTED, row.always)
         except CustomError as error:
             raise BadRequest(f"always: {error}", code="invalid_body") from error
+        together = always_of((row, *(other for other in self._directory.redaction.values() if other.name != row.name)))
+        if row.always and sum(map(len, together)) > MOST_ALWAYS:
+            message = f"always: the values of all policies together have more than {MOST_ALWAYS} characters."
+            raise BadRequest(message, code="invalid_body")
+
+
+def always_of(rows: Iterable[RedactionRow]) -> tuple[str, ...]:
+    """The values that policies always find, each once, in order."""
+    return tuple(sorted({value for row in rows for value in row.always}))
 
 
 def rules_of(unspoken: Literal["redact", "flag", "off"]) -> tuple[Rule, Mapping[str, Rule]]:
@@ -126,15 +172,13 @@ async def setup(settings: Settings, services: Services) -> AsyncIterator[Hooks]:
     keys = Keys(services.keys.key("redaction"))
     inspector = Inspector(finder, keys)
     policies = Policies(settings, services, finder, inspector)
+    services.directory.before("redaction", policies.prepare)
     services.directory.on_change(policies.reload)
     doors = Doors(inspector, services.directory, keys)
     yield Hooks(
-        inspect=inspector.inspect,
-        mask=inspector.mask,
-        read=doors.read,
-        dispatch=doors.dispatch,
-        verify={"redaction": policies.verify},
-    )
+        inspect=policies.inspect, mask=inspector.mask, read=doors.read, dispatch=doors.dispatch,
+        verify={"redaction": policies.verify}, in_force={"redaction": policies.in_force}, ready=policies.ready,
+    )  # fmt: skip
 
 
 plugin = Plugin(name="redaction", settings=Settings, setup=setup, routes=ROUTES)

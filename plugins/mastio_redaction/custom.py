@@ -206,6 +206,11 @@ def _terms(kind: str, values: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(terms))
 
 
+def verify_values(kind: str, values: Iterable[str]) -> None:
+    """Judge a list of values without compiling it. Raises `CustomError`."""
+    _terms(kind, values)
+
+
 def _literal(term: str) -> bytes:
     plain = (c if c.isalnum() or c.isspace() or ord(c) > 127 else "\\" + c for c in term)
     return re.sub(r"\s+", r"\\s+", "".join(plain)).encode()

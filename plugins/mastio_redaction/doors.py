@@ -7,24 +7,29 @@ anything is said.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 import orjson
 from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
 
+from mastio import aside
 from mastio.errors import BadRequest
 from mastio.exchange import Action, Message, Principal, Recorded, Reply, RequestHead, Role, Route
 from mastio.inspection import Passage
 from mastio.store.base import Agent, Directory
-from mastio.strictjson import JsonError, parse_object
+from mastio.strictjson import Allowance, JsonError, parse_object
+from mastio_redaction.engine import Span
 from mastio_redaction.inspector import Inspector
 from mastio_redaction.strategies import Keys, ReidentifyError, reidentify
-from mastio_redaction.treating import put_in_place
+from mastio_redaction.treating import Treatment, put_in_place
 
 PATH = "/v1/admin/redaction/*"
 EXPLAIN, REIDENTIFY = "admin.redaction-explain", "admin.redaction-reidentify"
 ADMIN: frozenset[Role] = frozenset({"admin"})
 LIMIT = 256 * 1024
+MOST_WEIGHT = 1000
+FEW_FINDINGS, SHORT_TEXT = 100, 4096
 JSON = [(b"content-type", b"application/json"), (b"cache-control", b"no-store")]
 
 ROUTES = (
@@ -89,33 +94,40 @@ class Doors:
         ruling = inspector.rulings.find(principal, Action(asked.kind, "Model", asked.model))
         side = ruling.request if asked.direction == "request" else ruling.response
         treatment = inspector.treat_by(side, principal, inspector.open_vault(principal))
-        found, complete = await inspector.finder.find_all([Passage(asked.text, "user")], side)
-        treated = treatment.treat(asked.text, found[0])
-        is_blocked = any(one.rule.action == "block" for one in treated)
-        said = {
-            "findings": [
-                {
-                    "type": one.span.type, "start": one.span.start, "end": one.span.end,
-                    "confidence": round(one.span.score * 100), "hidden": list(one.span.how), "action": one.rule.action,
-                    "strategy": one.rule.strategy if one.rule.action == "redact" else None, "policy": one.rule.policy,
-                }
-                for one in treated
-            ],
-            "complete": complete,
-            "text": None if is_blocked else put_in_place(asked.text, treated),
-        }  # fmt: skip
-        return Reply(200, list(JSON), orjson.dumps(said))
+        [found], complete = await inspector.finder.find_all([Passage(asked.text, "user")], side)
+        said = await aside.run(len(found) < FEW_FINDINGS, describe, treatment, asked.text, found)
+        return Reply(200, list(JSON), orjson.dumps({**said, "complete": complete}))
 
     async def _reidentify(self, recorded: Recorded) -> Reply:
         asked: ReidentifyBody = recorded.message.plan
         try:
-            if asked.strategy == "fpe":
-                text, found = reidentify(asked.text, self._keys, kind=asked.type or "", strategy="fpe"), 1
-            else:
-                text, found = TOKEN.subn(lambda token: reidentify(token[0], self._keys), asked.text)
+            text, found = await aside.run(len(asked.text) < SHORT_TEXT, self._put_back, asked)
         except ReidentifyError as error:
             raise BadRequest(f"text: {error}", code="invalid_body") from error
         return Reply(200, list(JSON), orjson.dumps({"text": text, "found": found}), facts={"found": found})
+
+    def _put_back(self, asked: ReidentifyBody) -> tuple[str, int]:
+        """The text with the originals, and how many. Raises `ReidentifyError`."""
+        if asked.strategy == "fpe":
+            return reidentify(asked.text, self._keys, kind=asked.type or "", strategy="fpe"), 1
+        return TOKEN.subn(lambda token: reidentify(token[0], self._keys), asked.text)
+
+
+def describe(treatment: Treatment, text: str, found: Sequence[Span]) -> dict[str, Any]:
+    """What was found, what is done with each, and the text after it."""
+    treated = treatment.treat(text, found)
+    is_blocked = any(one.rule.action == "block" for one in treated)
+    return {
+        "findings": [
+            {
+                "type": one.span.type, "start": one.span.start, "end": one.span.end,
+                "confidence": round(one.span.score * 100), "hidden": list(one.span.how), "action": one.rule.action,
+                "strategy": one.rule.strategy if one.rule.action == "redact" else None, "policy": one.rule.policy,
+            }
+            for one in treated
+        ],
+        "text": None if is_blocked else put_in_place(text, treated),
+    }  # fmt: skip
 
 
 def read_body(head: RequestHead, body: bytes, model: type[Any]) -> Any:
@@ -123,7 +135,7 @@ def read_body(head: RequestHead, body: bytes, model: type[Any]) -> Any:
     if (head.header(b"content-type") or b"").split(b";")[0].strip().lower() != b"application/json":
         raise BadRequest("The body must be application/json.", code="unsupported_media_type")
     try:
-        return model.model_validate(parse_object(body))
+        return model.model_validate(parse_object(body, Allowance(MOST_WEIGHT)))
     except JsonError as error:
         raise BadRequest(str(error), code="invalid_json") from error
     except ValidationError as error:

@@ -32,10 +32,13 @@ from mastio.exchange import (
 from mastio.hooks import Hooks, Plugin, PluginSettings
 from mastio.presented import (
     AUTHORIZATION,
+    CLAIM_MARK,
     CLAIM_PREFIX,
     Presented,
     Scheme,
     digest_secret,
+    end_of_claim,
+    find_name,
     hash_claim,
     hash_digest,
     hash_secret,
@@ -139,7 +142,10 @@ class Authenticator:
         now = self._services.now()
         if admin is None or admin.revoked or now >= (admin.expires_at or now + 1):
             raise AuthenticationError("The admin token is not in force.", code="invalid_admin_token")
-        return AdminCredential(admin.name, admin.role, admin.token_hash)
+        if admin.token_hash.startswith(CLAIM_MARK) and now >= end_of_claim(admin.token_hash):
+            message = "The one-time code has expired: ask an admin to rotate this name's token for a new code."
+            raise AuthenticationError(message, code="invalid_admin_token")
+        return AdminCredential(admin.name, admin.role, find_name(admin.token_hash))
 
     def authenticate_body(self, head: RequestHead, body: bytes) -> Credential | None:
         """`private_key_jwt` (RFC 7523 §2.2). An assertion works once in this worker, as a proof does."""

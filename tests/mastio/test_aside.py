@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import gc
 import threading
-from time import monotonic
+import weakref
+from time import monotonic, thread_time
 from typing import Any
 
 import pytest
@@ -62,11 +65,11 @@ def test_what_is_short(raw: bytes, is_short: bool) -> None:
     assert aside.is_short(raw) == is_short
 
 
-def as_caller(name: str, work: Any, *args: Any) -> asyncio.Task[Any]:
+def as_caller(name: str, work: Any, *args: Any, kind: aside.Kind = "agent") -> asyncio.Task[Any]:
     """Long work of a caller, asked for in a context of its own as each exchange has one."""
 
     async def ask() -> Any:
-        aside.serve(name)
+        aside.serve(kind, name)
         return await aside.run(False, work, *args)
 
     return asyncio.create_task(ask())
@@ -137,3 +140,88 @@ async def test_a_cancelled_caller_does_not_stop_the_turns() -> None:
     await asyncio.sleep(0)
     gate.opened.set()
     await asyncio.wait_for(kept, 30)
+
+
+async def test_an_agent_named_like_an_admin_has_a_turn_of_its_own() -> None:
+    gate = Gate()
+    first = as_caller("root", gate.wait)
+    await asyncio.sleep(0)
+    agents = [as_caller("root", gate.note, "agent") for _ in range(20)]
+    await asyncio.sleep(0)
+    others = [as_caller("root", gate.note, kind, kind=kind) for kind in ("person", "network")]
+    await asyncio.sleep(0)
+    gate.opened.set()
+    await asyncio.gather(first, *agents, *others)
+    assert set(gate.order[:4]) >= {"person", "network"}, gate.order
+
+
+def spin(gate: Gate, name: str, seconds: float) -> None:
+    ends = thread_time() + seconds
+    while thread_time() < ends:
+        sum(range(100))
+    gate.note(name)
+
+
+async def in_pieces(gate: Gate, name: str, pieces: int, seconds: float) -> None:
+    """Work of which each piece is asked for when the one before is done, as the looks through a long text are."""
+    aside.serve("agent", name)
+    for _ in range(pieces):
+        await aside.run(False, spin, gate, name, seconds)
+
+
+async def test_short_pieces_do_not_each_wait_for_a_long_one() -> None:
+    """Equal parts of the time, not of the turns: one kind of work does not starve another kind."""
+    gate = Gate()
+    greedy = [as_caller("greedy", spin, gate, "greedy", 0.1) for _ in range(6)]
+    await asyncio.sleep(0)
+    await asyncio.create_task(in_pieces(gate, "alice", 10, 0.005))
+    assert gate.order.count("greedy") <= 2, gate.order
+    await asyncio.gather(*greedy)
+
+
+async def test_who_had_nothing_to_do_saves_no_time_up() -> None:
+    gate = Gate()
+    await asyncio.create_task(in_pieces(gate, "bob", 10, 0.01))
+    both = [asyncio.create_task(in_pieces(gate, name, 20, 0.002)) for name in ("alice", "bob")]
+    await asyncio.gather(*both)
+    firsts = gate.order[10:30]
+    assert 5 <= firsts.count("bob") <= 15, gate.order
+
+
+async def test_times_of_few_callers_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(aside, "MOST_REMEMBERED", 10)
+    gate = Gate()
+    turns = aside._turns_here()
+    always = asyncio.create_task(in_pieces(gate, "alice", 60, 0.0001))
+    for n in range(50):
+        await as_caller(f"agent-{n}", gate.note, "x")
+        assert len(turns._times) <= 15
+    await always
+    await asyncio.sleep(0.01)
+    assert not turns._times, "when nobody waits, nothing is remembered"
+
+
+class Body:
+    """Something that can be referred to weakly."""
+
+
+async def test_a_refusal_keeps_nothing_that_only_the_collector_frees() -> None:
+    """Otherwise bodies of a megabyte pile up until the collector of garbage runs."""
+
+    def refuse(body: bytes) -> None:
+        raise BadRequest("No.")
+
+    async def ask() -> weakref.ref[Body]:
+        body = Body()
+        with contextlib.suppress(BadRequest):
+            await aside.run(False, refuse, body)
+        return weakref.ref(body)
+
+    gc.collect()
+    gc.disable()
+    try:
+        kept = [await asyncio.create_task(ask()) for _ in range(3)]
+        await asyncio.sleep(0.05)
+        assert [one() for one in kept[:2]] == [None, None]  # the thread may still hold the last one
+    finally:
+        gc.enable()

@@ -3,7 +3,17 @@
 import pytest
 
 from mastio.errors import AuthenticationError
-from mastio.presented import Presented, is_password, parse_password, parse_presented
+from mastio.presented import (
+    Presented,
+    end_of_claim,
+    find_name,
+    hash_claim,
+    hash_digest,
+    is_password,
+    limit_claim,
+    parse_password,
+    parse_presented,
+)
 
 Headers = list[tuple[bytes, bytes]]
 
@@ -139,3 +149,15 @@ def test_a_password(header: str, found: tuple[str, str] | None) -> None:
     assert parse_password(header) == found
     assert is_password(b"authorization", header.encode()) == header.lower().startswith("basic")
     assert not is_password(b"x-api-key", header.encode())
+
+
+def test_a_kept_code_has_an_end_and_is_found_without_it() -> None:
+    kept = hash_claim(b"key", "digest")
+    limited = limit_claim(kept, 1_800_000_000.7)
+    assert (end_of_claim(limited), find_name(limited)) == (1_800_000_000, kept)
+    assert end_of_claim(kept) == 0.0, "a code without an end is good no more"
+    assert find_name(kept) == kept
+    token = hash_digest(b"key", "digest")
+    assert find_name(token) == token
+    for end in ("", "-1", "1e9", "9" * 5 + ":9", "²"):
+        assert end_of_claim(f"{kept}:{end}") == 0.0

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
+import sqlite3
 import threading
 from collections import Counter
 from collections.abc import Iterator
@@ -227,6 +228,34 @@ def test_who_approves_a_new_admin_never_sees_the_token(people: People, strict: J
     strict.mark()
     strict.served(people.ask("clara", "GET", HOLDS), upstream=False)
     wait_until(lambda: people.exchange("clara", "code", "mastio_admin_y").status == 401, 5, "the code worked once")
+
+
+def test_a_code_that_nobody_used_in_time_is_refused(people: People, strict: Judge) -> None:
+    """Its twin is the code that a rotation gives in its place."""
+    asked = people.ask("anna", "POST", ADMINS, {"name": "emma", "role": "auditor"}).document
+    approved = people.approve(asked["id"]).document["result"]["body"]
+    assert approved["claim_expires_at"] > approved["created_at"]
+    people.tokens["late"] = asked["claim"]
+    wait_until(lambda: people.ask("late", "GET", HOLDS).status == 403, 5, "the code is known")
+    database = sqlite3.connect(people.appliance.data / "db" / "control.sqlite", timeout=30)
+    with database:  # the day goes by
+        database.execute(
+            "UPDATE admins SET token_hash = substr(token_hash, 1, 70) || ':1000000000' WHERE name = 'emma'"
+        )
+        database.execute("UPDATE revision SET value = value + 1, admins = value + 1")
+    database.close()
+    wait_until(lambda: people.ask("late", "GET", HOLDS).status == 401, 5, "its end is known")
+    strict.mark()
+    late = people.exchange("emma", "late", "mastio_admin_z")
+    strict.refused(late, refusal(401, "invalid_admin_token"), f"{ADMINS}/emma/rotate")
+    assert "one-time code has expired" in late.document["detail"] and "rotate" in late.document["detail"]
+    again = people.ask("anna", "POST", f"{ADMINS}/emma/rotate").document
+    assert people.approve(again["id"]).status == 200
+    people.tokens["emma"] = people.claim("emma", again["claim"])
+    emma = lambda: people.ask("emma", "GET", "/v1/audit/entries?limit=1")  # noqa: E731
+    wait_until(lambda: emma().status == 200, 5, "the token is known")
+    strict.mark()
+    strict.served(emma(), upstream=False)
 
 
 def test_a_new_admins_own_token_is_good_when_it_is_approved(people: People) -> None:

@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import Connection, select
 
 from mastio.errors import AuthenticationError, MastioError
-from mastio.store import tables
+from mastio.store import collection, tables
 from mastio.store.admins import hash_admin_token
 from mastio.store.agents import KEEP_SECONDS, AgentChanges
 from mastio.store.base import PolicyRow, ProviderRow
@@ -323,3 +323,13 @@ async def test_secrets_are_in_no_file_of_the_database(opened: Opened, tmp_path: 
     for file in (tmp_path / "db").glob("*") if (tmp_path / "db").exists() else ():
         raw = file.read_bytes()
         assert b"sk-canary" not in raw and text.encode() not in raw
+
+
+async def test_a_collection_has_so_many_objects(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(collection, "MOST_ROWS", 2)
+    for name in ("a", "b"):
+        await opened.store.policies.create(PolicyRow(name, "permit(principal, action, resource);"))
+    with pytest.raises(MastioError, match="There may be 2 of them"):
+        await opened.store.policies.create(PolicyRow("c", "permit(principal, action, resource);"))
+    await opened.store.policies.delete("a")
+    await opened.store.policies.create(PolicyRow("c", "permit(principal, action, resource);"))

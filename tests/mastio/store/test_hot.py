@@ -174,7 +174,7 @@ async def test_a_revocation_does_not_wait_for_policies_that_are_prepared(opened:
 
     async with open_store(opened.url, opened.data) as other:
         await enrol(other, "alice")
-        opened.directory.before_policies(prepare)
+        opened.directory.before("policies", prepare)
         await other.store.policies.create(PolicyRow("slow", "permit(principal, action, resource);"))
         await asyncio.wait_for(begun.wait(), 3)
         version = opened.directory.version
@@ -190,7 +190,7 @@ async def test_policies_are_in_force_although_preparing_them_failed(opened: Open
     async def prepare(policies: object) -> None:
         raise RuntimeError("broken")
 
-    opened.directory.before_policies(prepare)
+    opened.directory.before("policies", prepare)
     async with open_store(opened.url, opened.data) as other:
         await other.store.policies.create(PolicyRow("p", "permit(principal, action, resource);"))
         assert await seconds_until(lambda: "p" in opened.directory.policies) < 1

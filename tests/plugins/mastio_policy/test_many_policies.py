@@ -1,0 +1,64 @@
+"""Many policies: judged and made ready beside the event loop, bounded, and decided by in a few milliseconds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mastio.errors import BadRequest
+from mastio.exchange import Action, Allow, Principal
+from mastio.store.base import PolicyRow
+from mastio_policy import FEW_RULES, MOST_RULES, Policies, Settings
+from support.loop_holds import MOST_HOLD, worst_hold
+
+ALICE = Principal("alice", frozenset({"agent"}), credential={"type": "token"}, version=1)
+ONE = 'permit(principal, action, resource) when { context.tools.names.contains("x") };\n'
+ROWS = {f"p{n}": PolicyRow(f"p{n}", ONE * 400) for n in range(3)}
+
+
+class Directory:
+    def __init__(self, policies: dict[str, PolicyRow]) -> None:
+        self.policies = policies
+
+
+def open_policies(rows: dict[str, PolicyRow]) -> Policies:
+    directory: Any = Directory(rows)
+    return Policies(directory, Settings(), lambda: 0.0)
+
+
+async def test_no_work_on_many_policies_holds_the_loop() -> None:
+    assert len(ROWS) * 400 > FEW_RULES
+
+    async def load_and_decide() -> None:
+        policies = open_policies({})
+        await policies.prepare(ROWS)
+        policies._directory.policies = ROWS  # type: ignore[misc]
+        policies.reload()
+        assert policies.problem is None
+        for n in range(3):
+            action = Action("llm.chat", "Model", f"stub/m{n}", {"tools.names": ("x",)})
+            assert isinstance(await policies.authorize(ALICE, action), Allow)
+
+    assert await worst_hold(load_and_decide) < MOST_HOLD
+
+
+async def test_policies_that_nobody_prepared_come_into_force_all_the_same() -> None:
+    policies = open_policies(ROWS)
+    action = Action("llm.chat", "Model", "stub/m", {"tools.names": ("x",)})
+    assert isinstance(await policies.authorize(ALICE, action), Allow)
+
+
+def test_so_many_may_be_enabled() -> None:
+    rows = {
+        f"p{n}": PolicyRow(f"p{n}", "permit(principal, action, resource);" * 1000) for n in range(MOST_RULES // 1000)
+    }
+    policies = open_policies({})
+    policies._directory.policies = rows  # type: ignore[misc]
+    policies.verify(rows["p0"])  # as it is
+    one_more = PolicyRow("more", "permit(principal, action, resource);")
+    with pytest.raises(BadRequest, match="there may be 5000"):
+        policies.verify(one_more)
+    policies.verify(PolicyRow("more", one_more.cedar, enabled=False))
+    del rows["p1"]
+    policies.verify(one_more)
