@@ -29,11 +29,11 @@ Close = Callable[[], Awaitable[None]]
 Sending = AbstractAsyncContextManager[UpstreamReply]
 
 KIND = "egress.http"
-MOST_WHOLE = 10 * 1024 * 1024
-"""Bytes of a body that has to be read whole, because it is inspected or signed."""
-
 WRITTEN = frozenset({"headers_left_out"})
 """Details of an entry that the caller wrote."""
+
+MOST_WHOLE = 10 * 1024 * 1024
+"""Bytes of a body that has to be read whole, because it is inspected or signed."""
 
 
 @dataclass(frozen=True, slots=True)
