@@ -128,23 +128,25 @@ def _find_runs(text: str) -> Iterator[tuple[int, int]]:
 class Sieve:
     """`find_blobs` for a text that comes in pieces, which it looks through `SIEVE` characters at a time."""
 
-    __slots__ = ("_held", "_size")
+    __slots__ = ("_held", "_least", "_size")
 
     def __init__(self) -> None:
         self._held: list[str] = []
         self._size = 0
+        self._least = SIEVE
 
     def feed(self, piece: str, is_last: bool) -> list[tuple[str, int]]:
         """The kind and size of the blobs that are known to have ended, or that are too long to wait for."""
         self._held.append(piece)
         self._size += len(piece)
-        if self._size < (LONG_BLOB if is_last else SIEVE):
+        if self._size < (LONG_BLOB if is_last else self._least):
             return []
         text = "".join(self._held)
         size, kept = len(text), len(text.rstrip("=").rstrip(_SIGNS))
         if is_last or size - kept > MOST_HELD:
             kept = size
-        self._held, self._size = [text[kept:]], 0
+        self._held, self._size = [text[kept:]], size - kept
+        self._least = SIEVE + 2 * self._size  # a run that goes on is not looked through again and again
         return [(kind, end - start) for start, end, kind in find_blobs(text) if start < kept]
 
 
