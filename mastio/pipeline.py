@@ -368,7 +368,11 @@ class Pipeline:
                     for number, text in verdict.texts.items():
                         passages[number] = passages[number]._replace(text=text)
             if changed:
-                message = await aside.run(is_short, _with_texts, message, texts, changed)
+                try:
+                    message = await aside.run(is_short, _with_texts, message, texts, changed)
+                except Blocked:
+                    progress.decision = {"effect": "deny", "rule": "inspection"}
+                    raise
         timings.inspect = perf_counter() - started
         authorized = await self._authorize_content(authorized, progress, timings)
         return Inspected(authorized, message, authorized.decision, progress.findings, tuple(watches))

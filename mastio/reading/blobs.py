@@ -26,8 +26,8 @@ LONG_BLOB = 256
 """Shorter base64 that is no text is a key or an id, and looked at as such."""
 
 SIEVE = 4096
-MOST_HELD = 64 * 1024
-"""Signs of base64 in a stream that are kept in mind; what is longer counts as several."""
+MOST_HELD = 8 * 1024
+"""Characters of base64 in a stream that are kept in mind."""
 
 _LINE = 60
 """Signs in a line of wrapped base64, at least (RFC 2045 §6.8 and RFC 7468 §2 have 76 and 64)."""
@@ -126,26 +126,48 @@ def _find_runs(text: str) -> Iterator[tuple[int, int]]:
 
 
 class Sieve:
-    """`find_blobs` for a text that comes in pieces, which it looks through `SIEVE` characters at a time."""
+    """`find_blobs` for a text that comes in pieces, which it looks through `SIEVE` characters at a time. Of a blob that
+    goes on it keeps `MOST_HELD` characters, and counts the others."""
 
-    __slots__ = ("_held", "_size")
+    __slots__ = ("_held", "_kind", "_least", "_long", "_size")
 
     def __init__(self) -> None:
         self._held: list[str] = []
         self._size = 0
+        self._least = SIEVE
+        self._kind = ""  # of a blob that goes on, and is too long to be kept
+        self._long = 0
 
     def feed(self, piece: str, is_last: bool) -> list[tuple[str, int]]:
-        """The kind and size of the blobs that are known to have ended, or that are too long to wait for."""
+        """The kind and size of the blobs that have ended."""
+        found: list[tuple[str, int]] = []
+        if self._kind:
+            rest = piece.lstrip(_SIGNS)
+            self._long += len(piece) - len(rest)
+            if not rest and not is_last:
+                return []
+            found.append((self._kind, self._long))
+            piece, self._kind = rest, ""
         self._held.append(piece)
         self._size += len(piece)
-        if self._size < (LONG_BLOB if is_last else SIEVE):
-            return []
+        if self._size < (LONG_BLOB if is_last else self._least):
+            return found
         text = "".join(self._held)
         size, kept = len(text), len(text.rstrip("=").rstrip(_SIGNS))
+        blobs = list(find_blobs(text)) if is_last or size - kept <= MOST_HELD else self._let_go(text)
         if is_last or size - kept > MOST_HELD:
             kept = size
-        self._held, self._size = [text[kept:]], 0
-        return [(kind, end - start) for start, end, kind in find_blobs(text) if start < kept]
+        self._held, self._size = [text[kept:]], size - kept
+        self._least = SIEVE + 2 * self._size  # a run that goes on is not looked through again and again
+        return found + [(kind, end - start) for start, end, kind in blobs if start < kept]
+
+    def _let_go(self, text: str) -> list[tuple[int, int, str]]:
+        """The blobs of a text, of which the last one goes on."""
+        blobs = list(find_blobs(text))
+        if blobs and blobs[-1][1] == len(text) and not text.endswith("="):
+            start, end, self._kind = blobs.pop()
+            self._long = end - start
+        return blobs
 
 
 def _is_text(content: bytes) -> bool:

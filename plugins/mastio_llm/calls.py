@@ -30,7 +30,7 @@ from mastio_llm.facts import CallFacts, Facts
 from mastio_llm.passing import parse_retry_after, passed_on, read_query, verify_json_type
 from mastio_llm.prices import Price, Prices
 from mastio_llm.registry import Open, Registry
-from mastio_llm.texts import open_layout
+from mastio_llm.texts import Above, open_layout
 from mastio_llm.translate import TRANSLATIONS
 from mastio_llm.translate.checks import OfThisCall
 from mastio_llm.ways import Balance, Choice, arrange, resolve
@@ -303,6 +303,7 @@ def describe_call(head: RequestHead, body: bytes, opened: Opened, ways: Sequence
     for way in ways:
         where = f"{way.choice.target} {way.choice.provider.kind} {way.choice.provider.base_url}{way.query}"
         context += (where.encode(), *passed_on(head, way.choice, way.headers))
+    kinds = frozenset(way.choice.provider.kind for way in ways)
     return actions[0], Message(
         body,
         opened.document,
@@ -310,7 +311,7 @@ def describe_call(head: RequestHead, body: bytes, opened: Opened, ways: Sequence
         {way.choice.target: way for way in ways},
         None if first.operation.free else partial(bound_ways, ways=ways),
         Question(tuple(context), first.asked.has_one_answer),
-        open_layout(head, first.asked, [(way.choice, way.headers) for way in ways], first.query),
+        open_layout(Above(head, first.asked.model, kinds, first.headers, first.query), first.asked.form),
         written=WRITTEN,
     )
 

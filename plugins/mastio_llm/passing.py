@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from functools import lru_cache
 from math import inf
 from urllib.parse import quote
 
@@ -11,6 +12,7 @@ from mastio.errors import BadRequest
 from mastio.exchange import RequestHead
 from mastio.request_headers import is_sendable
 from mastio.services import UpstreamReply
+from mastio.store.base import ProviderKind
 from mastio_llm.dialects import SPEAKERS
 from mastio_llm.dialects.operation import Usage
 from mastio_llm.prices import encode_usd
@@ -60,7 +62,7 @@ def request_headers(head: RequestHead, choice: Choice, named: Collection[bytes] 
     headers = [
         (name.decode("latin-1"), value.decode("latin-1"))
         for name, value in head.headers
-        if goes_up(name, choice, named)
+        if goes_up(name, choice.provider.kind) or name in named
     ]
     for name, value in speaker.defaults:
         if not any(sent == name for sent, _ in headers):
@@ -69,9 +71,10 @@ def request_headers(head: RequestHead, choice: Choice, named: Collection[bytes] 
     return headers
 
 
-def goes_up(name: bytes, choice: Choice, named: Collection[bytes] = ()) -> bool:
-    """Whether a header of the caller's goes to the provider."""
-    return name in UP or _is_of(SPEAKERS[choice.provider.kind].prefix, name) or name in named
+@lru_cache(maxsize=1024)
+def goes_up(name: bytes, kind: ProviderKind) -> bool:
+    """Whether a header of the caller's goes to providers of this kind, whatever the settings add."""
+    return name in UP or _is_of(SPEAKERS[kind].prefix, name)
 
 
 def _is_of(prefix: bytes, name: bytes) -> bool:

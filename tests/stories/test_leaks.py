@@ -104,14 +104,18 @@ def test_what_is_no_text_is_in_the_entry_and_policies_may_refuse_it(world: Any) 
     picture = block({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PNG}})
     tokens = ("/v1/embeddings", {"model": "leak-openai/m", "input": [1, 2, 3]})
     text = block({"type": "text", "text": "hello"})
-    for (path, body), kind in ((picture, "image"), (tokens, "tokens")):
+    written = block({"type": "text", "text": f"look: {PNG} - and what is in it?"})
+    for (path, body), kind in ((picture, "image"), (tokens, "tokens"), (written, "image")):
         served = call(world, path, body)
         assert served.status_code == 200
         intent = appliance.entries_of(served.headers["x-request-id"])[0]
         (found,) = intent["request"]["findings"]
         assert (found["label"], found["kind"]) == ("uninspected", kind) and found["bytes"] >= 5
     kinds = 'forbid(principal, action, resource) when { context.uninspected.contains("image") };'
-    for cedar, refused, served in ((shipped.cedar, (picture, tokens), (text,)), (kinds, (picture,), (tokens, text))):
+    for cedar, refused, served in (
+        (shipped.cedar, (picture, tokens), (text,)),
+        (kinds, (picture, written), (tokens, text)),
+    ):
         with appliance.admin() as admin:
             assert admin.post("/v1/admin/policies", json={"name": "only", "cedar": cedar}).status_code == 201
             try:

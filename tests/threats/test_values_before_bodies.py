@@ -96,7 +96,7 @@ def test_what_stands_before_a_body_is_refused_and_leaves_no_trace(world: World) 
     refused(denied, 404)
     entry = scene.entries(last[0])[-1]
     assert entry["request"]["path"].startswith("/v1/egress/api/echo/<CREDIT_CARD_"), entry
-    assert entry["outcome"]["code"] == "blocked"
+    assert (entry["outcome"]["code"], entry["decision"]["rule"]) == ("blocked", "inspection")
     assert CARD not in world.arrived() and HIDDEN not in world.arrived()
     wait_until(
         lambda: last[-1].headers["x-request-id"].encode() in b"".join(files_of(scene.appliance).values()), 5, "log"

@@ -6,21 +6,20 @@ from event to event, and when they are over (`mastio.reading.stream.Shape`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from mastio.exchange import RequestHead
 from mastio.inspection import Layout, Passage, ReadTexts, Texts
 from mastio.reading.document import Document, is_model
 from mastio.reading.heads import Headed, is_harmless, read_headers
 from mastio.reading.stream import Shape, StreamRewriter
+from mastio.store.base import ProviderKind
 from mastio_llm.dialects import OPERATIONS
-from mastio_llm.dialects.operation import Asked, Form
+from mastio_llm.dialects.operation import Form
 from mastio_llm.passing import goes_up
 from mastio_llm.texts import anthropic, gemini, openai
-from mastio_llm.ways import Choice
 
 
 def make_layouts(shape: Shape) -> Mapping[Form, Layout]:
@@ -40,28 +39,34 @@ _SHAPES = {
     "/v1/messages/count_tokens": anthropic.MESSAGES,
 }
 
-Receivers = Sequence[tuple[Choice, frozenset[bytes]]]
-"""Who may get a call, with the names of headers that the settings let through."""
+
+class Above(NamedTuple):
+    """What goes up beside the body of a call: the providers' kinds, the headers that settings add, and the query."""
+
+    head: RequestHead
+    model: str
+    kinds: frozenset[ProviderKind]
+    named: frozenset[bytes]
+    query: str
 
 
-def open_layout(head: RequestHead, asked: Asked, receivers: Receivers, query: str) -> Layout:
+def open_layout(above: Above, form: Form) -> Layout:
     """For one call: the model's name, the query and the headers that go up are texts too."""
-    layout = LAYOUTS[head.route.path][asked.form]
-    return replace(layout, request=partial(_read_request, head, asked, receivers, query, layout.request))
+    layout = LAYOUTS[above.head.route.path][form]
+    return Layout(partial(_read_request, above, layout.request), layout.reply, layout.stream)
 
 
-def _read_request(
-    head: RequestHead, asked: Asked, receivers: Receivers, query: str, read: ReadTexts, raw: bytes, document: Any
-) -> Texts:
-    said = [] if is_model(asked.model) else [asked.model]
-    if query and not is_harmless(query[1:]):
-        said.append(query)
-    headers = [
-        (name.decode("latin-1"), value)
-        for name, value in head.headers
-        if any(goes_up(name, choice, named) for choice, named in receivers)
-    ]
-    passages = list(read_headers(headers))
+def _read_request(above: Above, read: ReadTexts, raw: bytes, document: Any) -> Texts:
+    said = [] if is_model(above.model) else [above.model]
+    if above.query and not is_harmless(above.query[1:]):
+        said.append(above.query)
+    sent = {
+        n: (pair[0].decode("latin-1"), pair[1])
+        for kind in above.kinds
+        for n, pair in enumerate(above.head.headers)
+        if goes_up(pair[0], kind) or pair[0] in above.named
+    }
+    passages = list(read_headers(sent.values()))
     texts = read(raw, document)
     if not said and not passages:
         return texts
