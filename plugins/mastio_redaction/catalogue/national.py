@@ -129,7 +129,7 @@ TYPES = (
     )),
     Type("FR_NIR", "national_id", "French social security number", (
         shaped(r"(?<![\d.-])[12378] ?\d{2} ?(?:0[1-9]|1[0-2]|[2-4]\d|50|99) ?\d[\dAB] ?\d{3} ?\d{3} ?\d{2}(?!\d|[.-]\d)", 0.93,
-               by(stdnum.fr.nir), trigger=r"\b[12378] ?\d{2} ?\d{2} ?\d[\dAB] ?\d{3} ?\d{3} ?\d{2}\b", behind=26, ahead=3),
+               by(stdnum.fr.nir), trigger=r"[12378] ?\d{2} ?\d{2} ?\d[\dAB] ?\d{3} ?\d{3} ?\d{2}\b", behind=26, ahead=3),
     )),
     Type("ES_DNI", "national_id", "Spanish identity number (DNI, NIF, NIE)", (
         shaped(r"\b\d{8}-?[TRWAGMYFPDXBNJZSQVHLCKE]\b", 0.9, by(stdnum.es.dni), trigger=r"\b\d{8}-?[A-Z]\b", behind=14),
