@@ -142,7 +142,7 @@ def _near(text: str, _start: int, place: int, following: int) -> Iterator[Piece]
     for count, found in enumerate(_BEGINNING.finditer(text, place, end)):
         if count == 2:
             return
-        yield value_at(text, found.start(), len(text))
+        yield value_at(text, found.start(), following)
 
 
 READERS: tuple[tuple[Evidence, Callable[[str, int, int, int], Iterator[Piece]]], ...] = (

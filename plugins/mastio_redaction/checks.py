@@ -286,6 +286,14 @@ def is_date(year: int, month: int, day: int) -> bool:
         return False
 
 
+_ISO_DATE = re.compile(r"(?:19|20)\d\d-(?:0[1-9]|1[0-2])-[0-3]\d")
+
+
+def is_number(text: str) -> bool:
+    """A number that only its label announces: not a date."""
+    return _ISO_DATE.fullmatch(text) is None and has_digit(text)
+
+
 def is_birth_date(text: str) -> bool:
     """A date in figures, in any order; one with a month in words has been confirmed by its word."""
     if len(text) == 8 and text.isdecimal():
@@ -342,8 +350,8 @@ _PLACEHOLDER = re.compile(
 )
 
 
-_DOTTED = re.compile(r"[A-Za-z_]+\d{0,2}(?:_\w*)?(?:\.[A-Za-z_]+\d{0,2})+")
-"""A path of names in a program: `tokenize_1.FIELDS.TYPE`."""
+_DOTTED = re.compile(r"\.{0,2}/?[A-Za-z_-]+\d{0,2}(?:_\w*)?(?:[./][A-Za-z_-]+\d{0,2})+")
+"""A path of names or files: `tokenize_1.FIELDS.TYPE`, `lib/index2.js`."""
 
 
 def is_random(text: str) -> bool:
@@ -363,7 +371,7 @@ fraction."""
 
 def is_password(text: str) -> bool:
     """What somebody set as a password: not a variable, a placeholder or a word about passwords."""
-    if _PLACEHOLDER.search(text) or text.lower() in NOT_PASSWORDS or _CODE.fullmatch(text):
+    if _PLACEHOLDER.search(text) or text.lower() in NOT_PASSWORDS or _CODE.fullmatch(text) or _ISO_DATE.fullmatch(text):
         return False
     text = text.strip("*_|")  # of markup
     if not any(c.isalnum() for c in text):

@@ -10,6 +10,7 @@ What an administrator wrote (`custom.py`) may be of any alphabet and is looked f
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable, Collection, Sequence
 from copy import copy
@@ -156,6 +157,8 @@ class Engine:
         hits: list[Span] = []
         if events and self._confirm(subject, events, hits, only):
             self._decode(subject, hits, only)
+        if hits and "-" in subject:
+            hits = [hit for hit in hits if not _is_in_uuid(subject, hit)]
         if self._own is not None:
             self._own_hits(subject, hits, only)
         return hits
@@ -233,6 +236,19 @@ class Engine:
         except AttributeError:
             self._local.scratch = hyperscan.Scratch(self._database)
             return self._local.scratch
+
+
+_UUID = re.compile(r"(?<![0-9A-Za-z])[0-9A-Fa-f]{8}-(?:[0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}(?![0-9A-Za-z])")
+
+
+def _is_in_uuid(subject: str, hit: Span) -> bool:
+    """Whether a hit is a part of an identifier (RFC 9562), and not all of it."""
+    if "-" not in (subject[hit.end : hit.end + 1], subject[hit.end - 1], subject[max(hit.start - 1, 0) : hit.start]):
+        return False
+    for match in _UUID.finditer(subject, max(hit.start - 36, 0), hit.end + 37):
+        if match.start() <= hit.start and hit.end <= match.end():
+            return hit.end - hit.start < 36
+    return False
 
 
 def _unfold(hit: Span, text: str, view: decoding.View) -> Span:

@@ -14,7 +14,7 @@ from .cells import MAX_HEAD, Line, Piece, is_head, labelled, strip
 MAX_SPAN = 24
 """Columns that one cell is in, at most."""
 
-MAX_COLUMNS = 200
+MAX_COLUMNS = 64
 
 _ROW = re.compile(r"<(/?)(t[rdh]|table)\b([^<>]{0,200})>", re.IGNORECASE)
 _SPAN = re.compile(r"\b(col|row)span\s{0,3}=\s{0,3}['\"]?(\d{1,3})", re.IGNORECASE)
@@ -124,7 +124,8 @@ def _names(text: str, head: Iterable[dict[int, _Cell]]) -> dict[int, str]:
 
 
 def _pairs(names: dict[int, str], row: dict[int, _Cell]) -> tuple[list[str], list[Piece]]:
-    columns = [column for column in row if column in names]
+    """The names of the cells of a row, and where those are. A cell that spans columns is named by the first of them."""
+    columns = [column for column in row if column in names and row.get(column - 1) is not row[column]]
     return [names[column] for column in columns], [row[column].piece for column in columns]
 
 

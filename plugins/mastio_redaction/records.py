@@ -43,6 +43,7 @@ _BULLET = re.compile(r"- ['\"]?([^'\"\n]{2,160})")
 _ROW = re.compile(rf"(?>{NOUN})\.?[ \"'*`:]*(?P<mark>[,;\t|])")
 _LINE_BEGIN = re.compile(r"(?:\A|\n)[ \t|\"'*`>-]{0,12}\Z")
 _TAGS = re.compile(r"(?:[^<>\n]{0,24}(?:</[A-Za-z]{1,8}>\s{0,20}){1,3})(?=<td)", re.IGNORECASE)
+_ROW_BEGIN = re.compile(r"<tr[^<>]{0,40}>\s{0,20}<t[hd][^<>]{0,40}>(?:<[^<>]{1,30}>|\s){0,4}\Z", re.IGNORECASE)
 _CELL = re.compile(r"<td\b[^<>]{0,100}>(?:<[^<>\n]{1,60}>|\s)*([^<>]{2,160})", re.IGNORECASE)
 
 _ASSIGNED = re.compile(r"[:=]>?\s{0,3}['\"]?")
@@ -106,7 +107,7 @@ def read_row(text: str, label: str, start: int, place: int) -> Iterator[Line]:
             at = stop + 1
         return
     tags = _TAGS.match(text, place, place + 120)
-    if tags is None:
+    if tags is None or _ROW_BEGIN.search(text, max(start - 80, 0), start) is None:
         return
     end = text.find("</tr", place, place + 1_000)
     for count, cell in enumerate(_CELL.finditer(text, tags.end(), end if end >= 0 else place + 1_000)):

@@ -13,7 +13,7 @@ TYPES = (
     )),
     Type("CARD_SECURITY_CODE", "financial", "Card security code, by the words before it", (
         after(r"(?:cvv2?|cvc2?|csc|cvn|card code|security code|card verification|prufziffer|kartenprufnummer|cryptogramme)",
-              r"\d{3,4}(?!\d)", 0.9),
+              r"\d{3,4}(?!\d|-\d| ?(?:ms|s|px|[kmg]b|%)(?![a-z]))", 0.9),
     )),
     Type("CARD_EXPIRY", "financial", "Card expiry, by the words before it", (
         after(r"(?:exp(?:iry|ires|iration)?(?: date)?|card expiry|valid (?:thru|until)|gultig bis|caduca|scadenza|validade)",

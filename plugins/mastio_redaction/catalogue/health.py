@@ -5,7 +5,7 @@ from __future__ import annotations
 from stdnum.ca import bc_phn
 from stdnum.gb import nhs
 
-from ..checks import by, has_digit, is_dea, is_mbi, is_npi, varied
+from ..checks import by, is_dea, is_mbi, is_npi, is_number, varied
 from ..rule import Type, after, shaped
 
 
@@ -16,7 +16,7 @@ def _is_nhs(text: str) -> bool:
 TYPES = (
     Type("MEDICAL_RECORD_NUMBER", "health", "Medical record or patient number, by the words before it", (
         after(r"(?:mrn|medical record|patient(?:en)?(?:[ _-]?(?:id|no|nr|number|nummer))|health record|chart (?:number|no)|hospital (?:number|no)|numero de dossier|"
-              r"historia clinica|cartella clinica)", r"[A-Z]{0,4}-?\d[\dA-Z-]{4,14}\b", 0.85),
+              r"historia clinica|cartella clinica)", r"[A-Z]{0,4}-?\d[\dA-Z-]{4,14}\b(?!-)", 0.85, is_number),
     )),
     Type("UK_NHS", "health", "UK NHS number", (
         after(r"nhs", r"\d{3}[ -]?\d{3}[ -]?\d{4}(?!\d)", 0.95, _is_nhs),
@@ -41,6 +41,6 @@ TYPES = (
     )),
     Type("HEALTH_INSURANCE_ID", "health", "Health insurance number, by the words before it", (
         after(r"(?:health insurance|insurance (?:id|member|policy)|member id|policy number|krankenversicherten|versichertennummer|"
-              r"krankenversicherung|carte vitale|tarjeta sanitaria|tessera sanitaria)", r"[A-Z]{0,4}-?\d[\dA-Z-]{5,19}\b", 0.8, has_digit),
+              r"krankenversicherung|carte vitale|tarjeta sanitaria|tessera sanitaria)", r"[A-Z]{0,4}-?\d[\dA-Z-]{5,19}\b(?!-)", 0.8, is_number),
     )),
 )  # fmt: skip

@@ -40,7 +40,7 @@ import stdnum.tr.tckimlik
 import stdnum.us.itin
 import stdnum.za.idnr
 
-from ..checks import by, digits, is_date, is_verhoeff, varied
+from ..checks import by, digits, is_date, is_number, is_verhoeff, varied
 from ..rule import Type, after, shaped
 
 _N = r"(?!\d)"
@@ -90,7 +90,7 @@ def _is_hkid(text: str) -> bool:
 TYPES = (
     Type("US_SSN", "national_id", "US social security number", (
         shaped(rf"(?<![\d-]){_AREA}-(?!00)\d{{2}}-(?!0000)\d{{4}}(?![\d-])", 0.9, _is_ssn, trigger=r"\b\d{3}-\d{2}-\d{4}\b", behind=14, ahead=2),
-        after(r"(?:ssn|social security|soc\.? sec|seguro social)", rf"{_AREA}[ -]?(?!00)\d{{2}}[ -]?(?!0000)\d{{4}}{_N}", 0.95, _is_ssn),
+        after(r"(?:ssn|social security|soc\.? sec|seguro social)", rf"{_AREA}[ -]?(?!00)\d{{2}}[ -]?(?!0000)\d{{4}}{_N}", 0.92, _is_ssn),
     )),
     Type("US_ITIN", "national_id", "US individual taxpayer number", (
         shaped(r"(?<![\d-])9\d{2}-\d{2}-\d{4}(?![\d-])", 0.92, by(stdnum.us.itin), trigger=r"\b9\d{2}-\d{2}-\d{4}\b", behind=14, ahead=2),
@@ -129,7 +129,7 @@ TYPES = (
     )),
     Type("FR_NIR", "national_id", "French social security number", (
         shaped(r"(?<![\d.-])[12378] ?\d{2} ?(?:0[1-9]|1[0-2]|[2-4]\d|50|99) ?\d[\dAB] ?\d{3} ?\d{3} ?\d{2}(?!\d|[.-]\d)", 0.93,
-               by(stdnum.fr.nir), trigger=r"\b[12378] ?\d{2} ?\d{2} ?\d[\dAB] ?\d{3} ?\d{3} ?\d{2}\b", behind=26, ahead=3),
+               by(stdnum.fr.nir), trigger=r"[12378] ?\d{2} ?\d{2} ?\d[\dAB] ?\d{3} ?\d{3} ?\d{2}\b", behind=26, ahead=3),
     )),
     Type("ES_DNI", "national_id", "Spanish identity number (DNI, NIF, NIE)", (
         shaped(r"\b\d{8}-?[TRWAGMYFPDXBNJZSQVHLCKE]\b", 0.9, by(stdnum.es.dni), trigger=r"\b\d{8}-?[A-Z]\b", behind=14),
@@ -246,11 +246,11 @@ TYPES = (
     )),
     Type("DRIVER_LICENSE", "national_id", "Driver's licence, by the words before it", (
         after(r"(?:driv(?:er|ing)(?:'?s)? licen[cs]e|dl|fuhrerschein|permis de conduire|permiso de conducir|licencia de conducir|patente|"
-              r"carta de conducao|rijbewijs|prawo jazdy|prawa jazdy|driver(?:'?s)? id|driv(?:er|ing)(?:'?s)? lic|fuehrerschein|carnet de conducir|patente di guida|cnh|dvla|licen[cs]e (?:number|no))", r"[A-Z0-9](?:[ -]?[A-Z0-9]){5,17}\b", 0.8, lambda v: sum(c.isdigit() for c in v) >= 3),
+              r"carta de conducao|rijbewijs|prawo jazdy|prawa jazdy|driver(?:'?s)? id|driv(?:er|ing)(?:'?s)? lic|fuehrerschein|carnet de conducir|patente di guida|cnh|dvla|licen[cs]e (?:number|no))", r"[A-Z0-9](?:[ -]?[A-Z0-9]){5,17}\b", 0.8, lambda v: is_number(v) and sum(c.isdigit() for c in v) >= 3),
     )),
     Type("TAX_ID", "national_id", "Tax or identity number of any country, by the words before it", (
         after(r"(?:tax(?:payer)?(?: identification)?(?: number| id| no)|national id(?:entity)?(?: card)?|identity card|personalausweis|"
               r"ausweisnummer|carte d.identite|carta d.identita|identiteitskaart|ein|nip|dow.d osobisty|seguridad social|rentenversicherungs-?n(?:r|ummer)|voter id)",
-              r"[A-Z0-9](?:[ -]?[A-Z0-9]){6,15}\b", 0.7, lambda v: sum(c.isdigit() for c in v) >= 5 and varied(v)),
+              r"[A-Z0-9](?:[ -]?[A-Z0-9]){6,15}\b", 0.7, lambda v: is_number(v) and sum(c.isdigit() for c in v) >= 5 and varied(v)),
     )),
 )  # fmt: skip

@@ -152,7 +152,7 @@ TYPES = (
         after(r"(?:pass|(?:root|db|user|admin|wifi)?pw|psw|psk|clave)", rf"{_NO_CALL}{_PASSWORD_VALUE}{{6,128}}(?<![.?])", 0.8, is_mixed_password, gap=r"['\"]?\s{0,2}[:=]>?\s{0,2}['\"`]?"),
         shaped(rf"\s(?:-u|--user)[ =]['\"]?[A-Za-z0-9._@-]{{1,64}}:(?P<v>{_PASSWORD_VALUE}{{4,128}})", 0.85, is_mixed_password,
                trigger=r"\s(?:-u|--user)[ =]['\"]?[A-Za-z0-9._@-]{1,64}:", behind=80, ahead=130),
-        after(r"(?:pin|pin code|geheimzahl)", r"\d{4,8}(?!\d)", 0.8,
+        after(r"(?:pin|pin code|geheimzahl)", r"\d{4,8}(?!\d|-\d)", 0.8,
               gap=r"['\"]?\s{0,2}(?:code)?\s?(?:[:=]|\bis\b|\bist\b|\best\b|\bes\b)\s{0,2}['\"]?"),
     )),
     Type("SECRET", "credential", "Secret of an unknown kind: named as one, and random", (

@@ -208,6 +208,7 @@ def test_a_table_does_not_lend_its_labels_to_what_follows() -> None:
         '<td colspan="24">imei</td></tr><tr>',
         "imei_a_b_c ", "12345 12345 - imei ", '--imei "" ', 'imei", "', "<label>imei</label><input ", "imei & a \\\\\n",
         "[[imei, 1], ",
+        "<td>imei</td>", "imei 1 ", "imei 1a 2b ", 'a.imei("x") ', "(imei) VALUES (a ", "(imei) VALUES ('x",
         "name: imei\n", "fooBar>", 'fooBar" ', 'setImei("', "1,imei,\n", "\u2502 imei \u2502\n",
     ],
 )  # fmt: skip
