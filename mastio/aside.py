@@ -31,8 +31,8 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 SWITCH_SECONDS = 0.0005
-"""How long the thread goes on when the event loop wants to run. An exchange gives the interpreter away, and waits for it,
-a dozen times; with Python's five milliseconds it would take sixty more beside long work."""
+"""How long the thread goes on when the event loop wants to run. An exchange gives the interpreter away, and waits for
+it, a dozen times; with Python's five milliseconds it would take sixty more beside long work."""
 
 SHORT = 16 * 1024
 """Bytes of a text that counts as short, unless it has more than `FEW` values."""
