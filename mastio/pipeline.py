@@ -99,6 +99,9 @@ MOST_PATH = 512
 
 MOST_METHOD = 32
 
+LONG_BODY = 64 * 1024
+"""Bytes of a body above which its caller's hanging up is noticed while it is looked into."""
+
 SHORT_DIGEST = 256 * 1024
 """Bytes of a body whose digest is made in the event loop: half a millisecond."""
 
@@ -169,11 +172,7 @@ class Pipeline:
         self, received: Received, progress: Progress, timings: Timings, receive: Receive, send: Send
     ) -> None:
         try:
-            authenticated, body = await self._authenticate(received, receive, progress)
-            timings.auth = perf_counter() - timings.started
-            read = await self._parse(authenticated, body, receive, progress)
-            authorized = await self._authorize(read, progress, timings)
-            inspected = await self._inspect(authorized, progress, timings)
+            inspected = await self._look_into(received, progress, timings, receive)
             approved = await self._approve(inspected, progress)
             reserved = await self._reserve(approved, timings)
             recorded = await self._record_intent(reserved, timings)
@@ -182,10 +181,26 @@ class Pipeline:
             return
         except ClientGone:
             return
+        except asyncio.CancelledError:
+            if not progress.has_left():
+                raise  # not the client: the worker is shutting down
+            return
         except Exception as error:  # noqa: BLE001 the outer boundary: an undeclared error refuses
             await self._refuse(progress, _undeclared(received.head, error), send)
             return
         await self._carry_out(recorded, timings, receive, send)
+
+    async def _look_into(self, received: Received, progress: Progress, timings: Timings, receive: Receive) -> Inspected:
+        """All that may take long and leaves no trace. It ends when the caller of a long body hangs up."""
+        try:
+            authenticated, body = await self._authenticate(received, receive, progress)
+            timings.auth = perf_counter() - timings.started
+            read = await self._parse(authenticated, body, receive, progress)
+            authorized = await self._authorize(read, progress, timings)
+            return await self._inspect(authorized, progress, timings)
+        finally:
+            if progress.departure is not None:
+                progress.departure.stop()
 
     # --- before anything happens --------------------------------------------------------------------------------------
 
@@ -244,6 +259,8 @@ class Pipeline:
             body = await read_body(head, receive, intake.limit, progress.ticket, seconds)
             authenticated = self._look_again(authenticated)
             progress.principal = authenticated.principal
+            if len(body) > LONG_BODY:
+                progress.departure = Interruption(receive)
         reading = self._read[head.route.kind](head, authenticated.principal, body)
         action, message = reading if isinstance(reading, tuple) else await reading
         if stream is not None:
@@ -615,7 +632,7 @@ class Pipeline:
 class Progress:
     """What is known so far of an exchange that may still be refused."""
 
-    __slots__ = ("action", "decision", "findings", "head", "message", "principal", "started", "ticket")
+    __slots__ = ("action", "decision", "departure", "findings", "head", "message", "principal", "started", "ticket")
 
     def __init__(self, head: RequestHead, started: float) -> None:
         self.head = head
@@ -627,6 +644,17 @@ class Progress:
         self.decision: dict[str, Any] | None = None
         self.ticket: Ticket | None = None
         """The exchange's slot, once it has one."""
+        self.departure: Interruption | None = None
+        """Ends the exchange when its caller hangs up, while a long body is looked into."""
+
+    def has_left(self) -> bool:
+        """Whether the cancellation of this task is because the caller has hung up. If so, it is taken."""
+        if self.departure is None or not self.departure.hung_up:
+            return False
+        task = asyncio.current_task()
+        if task is not None:
+            task.uncancel()
+        return True
 
     def deny(self, decision: Deny) -> Denied:
         """The refusal, with the decision kept for the entry."""
