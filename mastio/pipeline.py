@@ -106,6 +106,12 @@ WRITTEN_IN_EVENTS = frozenset({"path", "tool"})
 NAMED_BY_ADMINS = frozenset({"Connection", "Appliance"})
 """Types of targets whose names no caller makes up."""
 
+LONG_BODY = 64 * 1024
+"""Bytes of a body above which its caller's hanging up is noticed while it is looked into."""
+
+SHORT_DIGEST = 256 * 1024
+"""Bytes of a body whose digest is made in the event loop: half a millisecond."""
+
 ACTIVE = "See plugins.active in the settings."
 
 
@@ -174,11 +180,7 @@ class Pipeline:
         self, received: Received, progress: Progress, timings: Timings, receive: Receive, send: Send
     ) -> None:
         try:
-            authenticated, body = await self._authenticate(received, receive, progress)
-            timings.auth = perf_counter() - timings.started
-            read = await self._parse(authenticated, body, receive, progress)
-            authorized = await self._authorize(read, progress, timings)
-            inspected = await self._inspect(authorized, progress, timings)
+            inspected = await self._look_into(received, progress, timings, receive)
             approved = await self._approve(inspected, progress)
             reserved = await self._reserve(approved, timings)
             recorded = await self._record_intent(reserved, timings)
@@ -187,10 +189,26 @@ class Pipeline:
             return
         except ClientGone:
             return
+        except asyncio.CancelledError:
+            if not progress.has_left():
+                raise  # not the client: the worker is shutting down
+            return
         except Exception as error:  # noqa: BLE001 the outer boundary: an undeclared error refuses
             await self._refuse(progress, _undeclared(received.head, error), send)
             return
         await self._carry_out(recorded, timings, receive, send)
+
+    async def _look_into(self, received: Received, progress: Progress, timings: Timings, receive: Receive) -> Inspected:
+        """All that may take long and leaves no trace. It ends when the caller of a long body hangs up."""
+        try:
+            authenticated, body = await self._authenticate(received, receive, progress)
+            timings.auth = perf_counter() - timings.started
+            read = await self._parse(authenticated, body, receive, progress)
+            authorized = await self._authorize(read, progress, timings)
+            return await self._inspect(authorized, progress, timings)
+        finally:
+            if progress.departure is not None:
+                progress.departure.stop()
 
     # --- before anything happens --------------------------------------------------------------------------------------
 
@@ -249,6 +267,8 @@ class Pipeline:
             body = await read_body(head, receive, intake.limit, progress.ticket, seconds)
             authenticated = self._look_again(authenticated)
             progress.principal = authenticated.principal
+            if len(body) > LONG_BODY:
+                progress.departure = Interruption(receive)
         reading = self._read[head.route.kind](head, authenticated.principal, body)
         action, message = reading if isinstance(reading, tuple) else await reading
         if stream is not None:
@@ -473,6 +493,8 @@ class Pipeline:
             )
         self._telemetry.find("request", inspected.findings)
         started = perf_counter()
+        raw = read.message.raw
+        digest = await aside.run(len(raw) <= SHORT_DIGEST, self._services.digest, raw) if raw else None
         receipt = await self._record(
             Entry(
                 head.id,
@@ -482,16 +504,25 @@ class Pipeline:
                 _agent(principal),
                 principal.credential or None,
                 _describe_decision(approved.decision),
-                {**self._describe_request(head, principal, read.action, read.message), **describe(inspected.findings)},
+                {
+                    **self._describe_request(head, principal, read.action, read.message, digest),
+                    **describe(inspected.findings),
+                },
             )
         )
         timings.audit = perf_counter() - started
         return receipt
 
     def _describe_request(
-        self, head: RequestHead, principal: Principal, action: Action | None, message: Message | None
+        self,
+        head: RequestHead,
+        principal: Principal,
+        action: Action | None,
+        message: Message | None,
+        digest: str | None = None,
     ) -> dict[str, Any]:
-        """What an agent wrote stands in it without the values that are found in texts."""
+        """What an agent wrote stands in it without the values that are found in texts. `digest`: of the body, where it
+        is known already."""
 
         def mask(text: str) -> str:
             return self.mask(principal, action or Action(head.route.kind, "Appliance", "self"), text)
@@ -510,7 +541,7 @@ class Pipeline:
             elif message.stream.length is not None:
                 said["bytes"] = message.stream.length
             if message.raw:
-                said["digest"] = self._services.digest(message.raw)
+                said["digest"] = digest or self._services.digest(message.raw)
             said.update(message.details)
             said.update({name: mask_all(mask, said[name]) for name in message.written & message.details.keys()})
         return said
@@ -666,7 +697,7 @@ class Pipeline:
 class Progress:
     """What is known so far of an exchange that may still be refused."""
 
-    __slots__ = ("action", "decision", "findings", "head", "message", "principal", "started", "ticket")
+    __slots__ = ("action", "decision", "departure", "findings", "head", "message", "principal", "started", "ticket")
 
     def __init__(self, head: RequestHead, started: float) -> None:
         self.head = head
@@ -678,6 +709,17 @@ class Progress:
         self.decision: dict[str, Any] | None = None
         self.ticket: Ticket | None = None
         """The exchange's slot, once it has one."""
+        self.departure: Interruption | None = None
+        """Ends the exchange when its caller hangs up, while a long body is looked into."""
+
+    def has_left(self) -> bool:
+        """Whether the cancellation of this task is because the caller has hung up. If so, it is taken."""
+        if self.departure is None or not self.departure.hung_up:
+            return False
+        task = asyncio.current_task()
+        if task is not None:
+            task.uncancel()
+        return True
 
     def deny(self, decision: Deny) -> Denied:
         """The refusal, with the decision kept for the entry."""

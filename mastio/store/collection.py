@@ -26,7 +26,8 @@ N = TypeVar("N", bound=Named)
 
 
 class Collection(Generic[N]):
-    """`store.providers`, `store.policies`, `store.budgets`. `noun` is what one of them is called in messages."""
+    """`store.providers`, `store.policies`, `store.budgets`. `noun` is what one of them is called in messages, `most`
+    how many there may be."""
 
     def __init__(
         self,
@@ -36,7 +37,9 @@ class Collection(Generic[N]):
         noun: str,
         encode: Callable[[N], dict[str, Any]],
         decode: Callable[[Any], N],
+        most: int | None = None,
     ) -> None:
+        self._most = most
         self._database = database
         self._change = change
         self._table = table
@@ -55,11 +58,12 @@ class Collection(Generic[N]):
         return await self._database.read(lambda connection: self._get(connection, name))
 
     async def create(self, item: N) -> N:
-        """Raises `BadRequest` (conflict) when the name is taken, and when there are `MOST_ROWS`."""
+        """Raises `BadRequest` (conflict) when the name is taken, and when there are as many as there may be."""
 
         def work(connection: Connection, version: int) -> N:
-            if connection.execute(select(func.count()).select_from(self._table)).scalar_one() >= MOST_ROWS:
-                message = f"There may be {MOST_ROWS} of them, and there are. Remove one, or make one of several."
+            most = MOST_ROWS if self._most is None else self._most
+            if connection.execute(select(func.count()).select_from(self._table)).scalar_one() >= most:
+                message = f"There may be {most} of them, and there are. Remove one, or make one of several."
                 raise BadRequest(message, code="conflict")
             try:
                 connection.execute(insert(self._table).values(version=version, **self._encode(item)))

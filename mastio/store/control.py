@@ -55,6 +55,9 @@ from mastio.store.sealed import Sealer
 from mastio.store.signing_keys import SigningKeyStore
 from mastio.store.tokens import TokenStore
 
+MOST_BUDGETS = 20_000
+"""More than of other objects: there may be one for each agent, and they are found by its name."""
+
 
 class ControlStore:
     """`refresh` is `HotDirectory.refresh`: awaited after each commit that changes something hot."""
@@ -89,7 +92,7 @@ class ControlStore:
             database, change, tables.policies, "policy", encode_policy, decode_policy
         )
         self.budgets: Collection[BudgetRow] = Collection(
-            database, change, tables.budgets, "budget", encode_budget, decode_budget
+            database, change, tables.budgets, "budget", encode_budget, decode_budget, most=MOST_BUDGETS
         )
         self.detectors: Collection[DetectorRow] = Collection(
             database, change, tables.detectors, "detector policy", encode_detectors, decode_detectors

@@ -23,7 +23,7 @@ from mastio.reading.heads import Headed, read_headers
 from mastio.reading.stream import Delta, Key, Shape, StreamRewriter
 from mastio.request_headers import COOKIES
 from mastio.store.base import ConnectionRow
-from mastio.strictjson import Allowance, JsonError, TooManyValues, parse
+from mastio.strictjson import Allowance, JsonError, TooManyValues, count_up_to, parse
 
 NAMES: frozenset[str] = frozenset()
 """No API is known here, so every name is a text."""
@@ -47,7 +47,7 @@ class Form:
 
     def __init__(self, raw: bytes, carrier: Carrier = "user") -> None:
         """Raises `Blocked` for what is no text, and `BadRequest` for more pairs than are taken apart."""
-        if raw.count(b"&") >= MOST_PAIRS:
+        if count_up_to(MOST_PAIRS, raw, b"&") >= MOST_PAIRS:
             raise BadRequest(f"There are more than {MOST_PAIRS} pairs.", code="too_many_parts")
         self._pairs = [pair.partition(b"=") for pair in raw.split(b"&")]
         self._said = [{_decode(name): _decode(value)} for name, _, value in self._pairs]
@@ -81,7 +81,7 @@ class Lines:
 
     def __init__(self, raw: bytes, carrier: Carrier) -> None:
         """Raises `Blocked`, and `BadRequest` for more lines, or values in them, than are taken apart."""
-        if raw.count(b"\n") >= MOST_LINES:
+        if count_up_to(MOST_LINES, raw, b"\n") >= MOST_LINES:
             raise BadRequest(f"There are more than {MOST_LINES} lines.", code="too_many_parts")
         self._lines = raw.split(b"\n")
         self._texts: dict[int, Texts] = {}

@@ -79,8 +79,8 @@ class Policies:
         self._decisions: dict[tuple[object, ...], Decision] = {}
         self._last: tuple[Principal | None, Action | None, Shares] = (None, None, ())
         self._parsed: Parsed = {}
-        self._next: tuple[Mapping[str, PolicyRow], Rulebook] | None = None
-        """The rulebook of rows that are about to be in force."""
+        self._ready: list[tuple[Mapping[str, PolicyRow], Rulebook]] = []
+        """Rulebooks of rows that are about to be in force: two at most, where one change follows the other."""
         self.problem: str | None = None
         self.reload()
 
@@ -90,16 +90,15 @@ class Policies:
         if self._book is not None and self.problem is None and rows == self._rows:
             return
         try:
-            made = self._next[1] if self._next is not None and self._next[0] == rows else None
+            made = next((book for ready, book in self._ready if ready == rows), None)
             self._book = made or read_book(list(rows.values()), self._parsed)
         except RulesError as error:
             self._say(str(error))
             return
-        self._next = None
         self._rows = rows
-        self._parsed = {
-            (row.name, row.cedar): self._parsed[row.name, row.cedar] for row in rows.values() if row.enabled
-        }
+        names = [(row.name, row.cedar) for row in rows.values() if row.enabled]
+        self._parsed = {name: self._parsed[name] for name in names if name in self._parsed}
+        self._ready = [pair for pair in self._ready if pair[0] != rows]
         self._last = (None, None, ())
         self._slices.clear()
         self._entities.clear()
@@ -118,17 +117,24 @@ class Policies:
         wanted = dict(rows)
         with contextlib.suppress(RulesError, Unavailable):
             few = sum(map(len, self._parsed.values())) <= FEW_RULES
-            self._next = wanted, await aside.run(few, read_book, list(wanted.values()), dict(self._parsed))
+            book = await aside.run(few, read_book, list(wanted.values()), dict(self._parsed))
+            self._ready = [*self._ready[-1:], (wanted, book)]
 
     def verify(self, row: PolicyRow) -> None:
         """Raises `BadRequest` (invalid_body) for more Cedar policies than may be in force together."""
         if not row.enabled:
             return
         others = (other for other in self._directory.policies.values() if other.enabled and other.name != row.name)
-        count = sum(count_policies(other.cedar) for other in (row, *others) if isinstance(other.cedar, str))
+        count = sum(self._count(other) for other in (row, *others))
         if count > MOST_RULES:
             message = f"cedar: {count} Cedar policies would be enabled, and there may be {MOST_RULES}. Disable others."
             raise BadRequest(message, code="invalid_body")
+
+    def _count(self, row: PolicyRow) -> int:
+        parsed = self._parsed.get((row.name, row.cedar))
+        if parsed is not None:
+            return len(parsed)
+        return count_policies(row.cedar) if isinstance(row.cedar, str) else 0
 
     def _say(self, problem: str | None) -> None:
         if problem == self.problem:

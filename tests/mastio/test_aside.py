@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
+import sys
 import threading
 import weakref
 from time import monotonic, thread_time
@@ -33,6 +34,11 @@ async def test_the_loop_goes_on_while_long_work_is_done() -> None:
 async def test_short_work_is_done_at_once() -> None:
     assert await aside.run(True, threading.get_ident) == threading.get_ident()
     assert await aside.run(False, threading.get_ident) != threading.get_ident()
+
+
+async def test_the_loop_interrupts_long_work_soon() -> None:
+    await aside.run(False, threading.get_ident)
+    assert sys.getswitchinterval() == pytest.approx(aside.SWITCH_SECONDS)
 
 
 async def test_one_piece_of_long_work_at_a_time() -> None:

@@ -9,6 +9,7 @@ from mastio.strictjson import (
     Allowance,
     JsonError,
     TooManyValues,
+    count_up_to,
     mask_escapes,
     parse,
     parse_object,
@@ -179,3 +180,15 @@ def test_brackets_in_strings_are_not_nested() -> None:
     raw = b'["' + b"[" * 1000 + b'"' + b",{}" * 400_000 + b"]"
     with pytest.raises(TooManyValues):
         parse(raw, Allowance())
+
+
+def test_counting_ends_above_the_most() -> None:
+    """A call of C code over ten megabytes would hold the interpreter for twenty milliseconds."""
+    raw = b"a,[b," * 100_000
+    assert count_up_to(10**6, raw, b",", b"[") == 300_000
+    assert 1000 < count_up_to(1000, raw, b",", b"[") < 50_000
+    assert count_up_to(5, b"", b",") == 0
+    allowance = Allowance(1000)
+    with pytest.raises(TooManyValues):
+        parse(b"[" + b"{}," * 3_000_000 + b"{}]", allowance)
+    assert allowance.left == 1000

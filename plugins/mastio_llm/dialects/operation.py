@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 from mastio.errors import BadRequest, MastioError
 from mastio.exchange import MOST_USED, Dialect, RequestHead
+from mastio.strictjson import count_up_to
 
 Usage = dict[str, int]
 """`input_tokens` and `output_tokens` are all that were read and written; `cached_tokens` and `cache_write_tokens` say
@@ -166,7 +167,7 @@ class Listing:
 def count_parts(body: bytes, document: Mapping[str, Any], most: int) -> int:
     """Items of lists that are objects or texts, anywhere: messages, parts, tools, inputs. Not exact where there are
     `most` at most."""
-    if body.count(b",") + body.count(b"[") <= most:
+    if count_up_to(most, body, b",", b"[") <= most:
         return 0
     count, left = 0, [*document.values()]
     while left:

@@ -62,3 +62,16 @@ def test_so_many_may_be_enabled() -> None:
     policies.verify(PolicyRow("more", one_more.cedar, enabled=False))
     del rows["p1"]
     policies.verify(one_more)
+
+
+async def test_a_change_that_is_prepared_while_another_comes_into_force_is_in_force_too() -> None:
+    policies = open_policies({})
+    directory: Any = policies._directory
+    first, second = {"p0": ROWS["p0"]}, {"p0": ROWS["p0"], "p1": ROWS["p1"]}
+    await policies.prepare(first)
+    await policies.prepare(second)
+    for rows in (first, second):
+        directory.policies = rows
+        assert policies.in_force() is None
+        assert policies._book is not None and len(policies._book.enforced) == 400 * len(rows)
+    assert policies._ready == []
