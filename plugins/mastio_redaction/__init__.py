@@ -75,8 +75,8 @@ class Policies:
         self._inspector = inspector
         self._good: LastGood[RedactionRow] = LastGood("redaction policy", "redaction policies")
         self._engines: dict[tuple[str, ...], Engine] = {(): finder.engine}
-        """By the values that they find always: the one in force, and those that soon will be. Few: one change may follow
-        the other."""
+        """By the values that they always find: the one in force, and those that soon will be. Few: one change may
+        follow the other."""
         self.reload()
 
     async def prepare(self, rows: Mapping[str, RedactionRow]) -> None:
