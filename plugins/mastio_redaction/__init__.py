@@ -75,7 +75,8 @@ class Policies:
         self._inspector = inspector
         self._good: LastGood[RedactionRow] = LastGood("redaction policy", "redaction policies")
         self._engines: dict[tuple[str, ...], Engine] = {(): finder.engine}
-        """By the values that they find always: the one in force, and those that soon will be."""
+        """By the values that they always find: the one in force, and those that soon will be. Few: one change may
+        follow the other."""
         self.reload()
 
     async def prepare(self, rows: Mapping[str, RedactionRow]) -> None:
@@ -100,7 +101,8 @@ class Policies:
             return
         if not self._good.take(rows):
             return
-        self._finder.engine, self._engines = engine, {always: engine}
+        self._finder.engine = engine
+        self._engines = dict([*self._engines.items()][-2:]) | {always: engine}
         unspoken, defaults = rules_of(self._settings.unspoken)
         self._inspector.rulings = Rulings(rows.values(), unspoken, self._finder.classes, defaults)
 

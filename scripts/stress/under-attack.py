@@ -7,9 +7,9 @@
 
 Runs an appliance of its own, all at its default, with stub providers. One agent makes small chat calls at a fixed
 rate, by certificate; a call's time begins when it is due. Each attack is measured beside a phase without it, by turns,
-and then all attacks at once. Meanwhile `/readyz` is asked on new connections, and an agent is revoked. The attackers
-are processes of their own; what they use of the processor is reported, and with `--nice` (19) they get it after the
-appliance.
+and then all attacks at once; a phase begins when the attackers have their connections. Meanwhile `/readyz` is asked on
+new connections, and an agent is revoked. The attackers are processes of their own; what they use of the processor is
+reported, and with `--nice` (19) they get it after the appliance.
 
 Passes when during each attack the agent's 99th percentile is at most three times that of the phases without attack,
 all its calls and all probes are answered 200, and the revocation is in force within a second. The longest hold of the
@@ -35,7 +35,7 @@ from typing import Any
 
 try:
     from lib import connections, report
-    from lib.attacks import ATTACKS, SLOW
+    from lib.attacks import ATTACKS, READY, SLOW
     from lib.bystander import Bystander, Overseer, judge
     from lib.generators import STRESS
     from lib.machine import CannotRun, Process, ProcessorTime, describe_machine, read_processor_seconds, read_rss
@@ -46,7 +46,10 @@ except ModuleNotFoundError as missing:
     sys.exit(2)
 
 MOST_RATIO = 3.0
-RAMP_SECONDS = 4.0
+GATHER_SECONDS = 60.0
+"""How long the attackers have to open their connections; what came of it is in the result (`most_open`)."""
+
+RAMP_SECONDS = 1.0
 SETTLE_SECONDS = 2.0
 ALL = "all at once"
 AGENTS = ("mallory", "forbidden")
@@ -90,12 +93,22 @@ class Attackers:
         for name in self._names:
             out = self._target.with_name(f"{name}.report")
             out.unlink(missing_ok=True)
+            out.with_suffix(READY).unlink(missing_ok=True)
             command = [sys.executable, str(STRESS / "lib" / "attacks.py"), name, str(self._target), str(out)]
             if self._nice:
                 command = ["nice", "-n", str(self._nice), *command]
             environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(STRESS), *sys.path])}
             self._started.append((name, subprocess.Popen(command, env=environment), out))
         return self
+
+    async def gather(self) -> float:
+        """Wait until all are at their full strength. Returns the seconds that it took."""
+        began = time.monotonic()
+        while time.monotonic() - began < GATHER_SECONDS:
+            if all(out.with_suffix(READY).exists() for _, _, out in self._started):
+                break
+            await asyncio.sleep(0.25)
+        return round(time.monotonic() - began, 1)
 
     def spent(self) -> float:
         return sum(read_processor_seconds(process.pid) for _, process, _ in self._started)
@@ -137,6 +150,7 @@ class Measurement:
         stall_before, memory_before = await self._overseer.worst_stall(), self._memory()
         doomed = next(self._doomed)
         with Attackers(attacks, self._target, self._args.nice) as attackers:
+            gathered = await attackers.gather()
             await asyncio.sleep(RAMP_SECONDS)
             used, began = attackers.spent(), time.monotonic()
             with ProcessorTime(self._processes) as spent:
@@ -151,7 +165,7 @@ class Measurement:
         return {
             "attack": name, "alone": alone.describe(), "attacked": attacked.describe(), "revocation": revoked,
             "stall_ms": round(stall, 1), "stall_is_of_before": stall <= stall_before, "cores_used": cores,
-            "memory_growth": memory - memory_before, "attackers": attackers.told(),
+            "memory_growth": memory - memory_before, "gathered_seconds": gathered, "attackers": attackers.told(),
         }  # fmt: skip
 
     def _memory(self) -> int:

@@ -152,3 +152,31 @@ def test_another_agent_is_served_while_a_long_policy_is_judged(scene: Scene) -> 
     }
     assert scene.admin.post("/v1/admin/policies", json=too_much).status_code == 422
     print(f"a long policy: {served} calls of another agent meanwhile; the loop was {worst_lag(scene)} s late at worst")
+
+
+def test_wide_bodies_of_admins_and_strangers_are_refused_before_they_are_parsed(scene: Scene) -> None:
+    """Each twin is the same request made as it should be."""
+    wide = json.dumps({f"a{n}": n for n in range(4500)}).encode()
+    twins = {
+        "/v1/admin/providers": {
+            "name": "twin", "kind": "openai", "base_url": "https://api.example/v1",
+            "models": [f"m{n}*" for n in range(200)],
+        },
+        "/v1/admin/enrollment-tokens": {"name": "twin*"},
+        "/v1/admin/redaction": {"name": "twin", "types": {"*": {"action": "off"}}, "match": {"agents": ["twin*"]}},
+    }  # fmt: skip
+    for path, twin in twins.items():
+        refused = scene.admin.post(path, content=wide, headers={"content-type": JSON})
+        assert (refused.status_code, refused.json()["code"]) == (413, "too_many_parts"), refused.text
+        assert scene.admin.post(path, json=twin).status_code == 201
+    with scene.appliance.client() as stranger:
+        refused = stranger.post("/v1/enrollments", content=wide, headers={"content-type": JSON})
+        assert (refused.status_code, refused.json()["code"]) == (413, "too_many_parts"), refused.text
+    assert scene.appliance.enroll("twin").folder.exists()
+
+
+def test_globs_have_few_stars(scene: Scene) -> None:
+    body = {"name": "starred", "base_url": "https://api.example", "paths": ["/" + "*a" * 11]}
+    refused = scene.admin.post("/v1/admin/connections", json=body)
+    assert refused.status_code == 422 and "more than 10 stars" in refused.text
+    assert scene.admin.post("/v1/admin/connections", json={**body, "paths": ["/" + "*a" * 10]}).status_code == 201

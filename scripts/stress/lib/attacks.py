@@ -44,6 +44,11 @@ BEATS = 4
 
 USER = {"role": "user", "content": "x"}
 LONGEST_SECONDS = 600.0
+STRENGTH = 0.9
+"""The part of its connections with which an attack is at its full strength."""
+
+READY = ".ready"
+"""Of the file that an attacker makes then, beside its report."""
 
 
 def call(model: str, **members: Any) -> bytes:
@@ -234,6 +239,11 @@ class Attacker:
             self._close(writer)
 
 
+def connections_of(attack: Attack) -> int:
+    """How many connections the attack has when it is at its full strength."""
+    return BEATS if isinstance(attack, Bodies) else attack.connections
+
+
 def partial_of(function: Callable[..., Awaitable[str]], *words: Any) -> Callable[[], Awaitable[str]]:
     return lambda: function(*words)
 
@@ -250,11 +260,14 @@ async def attack_until_told(name: str, target: Mapping[str, Any], report: Path) 
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard) if soft < hard else (soft, hard))
     attacker, ended, parent = Attacker(target), asyncio.Event(), os.getppid()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ended.set)
-    attacking = asyncio.create_task(attacker.run(ATTACKS[name]))
+    attack, ready = ATTACKS[name], report.with_suffix(READY)
+    attacking = asyncio.create_task(attacker.run(attack))
     deadline = time.monotonic() + LONGEST_SECONDS
     while not ended.is_set() and os.getppid() == parent and time.monotonic() < deadline and not attacking.done():
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(ended.wait(), 1.0)
+            await asyncio.wait_for(ended.wait(), 0.25)
+        if attacker.open >= STRENGTH * connections_of(attack):
+            ready.touch()
     said: dict[str, Any] = {"answers": dict(attacker.counts), "most_open": attacker.most_open}
     if attacking.done() and (error := attacking.exception()) is not None:
         said["failed"] = repr(error)

@@ -206,10 +206,11 @@ def encode(made: Any) -> bytes:
 
 
 def grow(make: Callable[[int], Any], most: int) -> Iterator[bytes]:
-    """A short body, one of ten times the list, and the longest that the route takes."""
-    size = 8
-    yield encode(make(size))
-    yield encode(make(10 * size))
+    """Bodies that grow by tens, one right below the bound of their weight, and the longest that the route takes."""
+    for size in (8, 80, 800, 3000):
+        body = encode(make(size))
+        if len(body) <= most:
+            yield body
     while size < 10**6 and len(encode(make(4 * size))) <= most:
         size *= 4
     yield encode(make(size))

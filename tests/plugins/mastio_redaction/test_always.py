@@ -85,3 +85,18 @@ async def test_values_that_cannot_be_looked_for_keep_the_last_good_ones() -> Non
     await policies.prepare(services.redaction)
     assert "always" in str(policies.in_force()) and "always" in str(await policies.ready())
     assert finder.engine.find("at Quiet Harbour")
+
+
+async def test_what_is_prepared_while_another_change_comes_into_force_is_not_compiled_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    services = Services()
+    policies, finder = open_policies(services)
+    first, second = {"one": row("one", "Quiet Harbour")}, {"one": row("one", "Quiet Harbour", "Loud Harbour")}
+    await policies.prepare(first)
+    await policies.prepare(second)
+    monkeypatch.setattr(policies, "_compile", None)
+    for rows in (first, second):
+        services.redaction = rows
+        assert policies.in_force() is None
+    assert finder.engine.find("at Loud Harbour") and len(policies._engines) <= 3
