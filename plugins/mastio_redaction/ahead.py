@@ -25,8 +25,8 @@ _APART = re.compile(rf"(?>{NOUN})\.?{_BETWEEN}")
 _OF_NAME = re.compile(rf"(?:(?:[ _-]|(?<=_))[A-Za-z]{{1,20}}){{1,4}}{_BETWEEN}")
 """The rest of a longer name, and what follows it: `cpf_do_cliente = …`."""
 
-_BOLD = re.compile(rf"(?>{NOUN})(?:\*\*|__|`|</(?:b|strong|i|em|span|label|code)>)[ \t]{{1,4}}(?=\S)")
-"""Words in bold or the like, which are often a label."""
+_BOLD = re.compile(rf"(?>{NOUN})(?:\*\*|__|`|\]|</(?:b|strong|i|em|span|label|code)>)[ \t]{{1,4}}(?=\S)")
+"""Words in bold or in brackets, which are often a label."""
 
 _OPTION = re.compile(rf"(?>{NOUN})[ =]['\"]?(?=[^\s'\"-])")
 _IS_OPTION = re.compile(r"(?:\A|\s)--?[A-Za-z][\w-]{0,40}\Z")
@@ -47,7 +47,9 @@ _THAT_IS = re.compile(
 )
 """`You asked for my IMEI. It is …`"""
 
-_FOR = re.compile(r"(?:[ \t](?:/[ \t]?)?[^\W_][\w'.-]{0,20}){1,6}[ \t]?[:=][ \t]{0,2}[\"'`]?(?=\S)")
+_FOR = re.compile(
+    r"(?:[ \t](?:/[ \t]?)?[^\W_][\w'.-]{0,20}){1,6}[ \t]?[:=](?:[ \t\r]{0,3}\n){0,2}[ \t]{0,8}[\"'`]?(?=\S)"
+)
 """`IMEI for Anna: …`"""
 
 _CALL = re.compile(r"\([ ]?(?P<quote>['\"])(?P<v>[^'\"\n]{2,160})(?P=quote)[ ]?\)")
