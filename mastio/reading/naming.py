@@ -17,8 +17,17 @@ MOST_DIGITS = 2
 
 MOST_COLUMNS = 200
 
+_KINDS = ("field", "attribute", "attr", "param", "parameter", "property", "prop", "item", "entry", "column", "variable")
+"""Of what there are names and values: `field_name`, `fieldValue`."""
+
+
+def _of_kinds(word: str) -> tuple[str, ...]:
+    return tuple(name for kind in _KINDS for name in (f"{kind}_{word}", f"{kind}{word.capitalize()}"))
+
+
 NAMING = (
     "title", "header", "question", "parameter", "attribute", "name", "field", "label", "key", "system", "kind", "type",
+    *_of_kinds("name"), *_of_kinds("key"), *_of_kinds("label"),
 )  # fmt: skip
 """Members that name what stands beside them, the most telling last."""
 
@@ -26,7 +35,7 @@ _FORMS = "string text number integer int float boolean bool object array list nu
 FORMS = frozenset(_FORMS.split())
 """Types of JSON and of forms, which name nothing."""
 
-VALUES = frozenset(("value", "val", "content", "text", "data", "answer", "default"))
+VALUES = frozenset(("value", "val", "content", "text", "data", "answer", "default", *_of_kinds("value")))
 NUMBERS = frozenset(("number", "num", "no", "nr", "id", "identifier", "code"))
 HOLDERS = VALUES | NUMBERS
 """Members that hold a value and do not say what it is."""

@@ -13,9 +13,10 @@ from .records import value_at
 
 _MARK = r"[ \t\r]+|</?[A-Za-z][^<>\n]{0,80}>|<!\[CDATA\[|&(?:nbsp|quot|gt|lt);|[*_`'\"]"
 _BETWEEN = (
-    rf"(?>(?:{_MARK}){{0,12}})(?P<line>\n[ \t]{{0,24}}(?>(?:<[^<>\n]{{1,80}}>){{0,4}}))?"
+    rf"(?>(?:{_MARK}){{0,12}})(?P<line>(?:\n|(?<=>)\n[ \t]{{0,8}}\n)[ \t]{{0,24}}(?>(?:<[^<>\n]{{1,80}}>){{0,4}}))?"
     rf"(?P<mark>(?>(?:\][ \t]?(?:=|:)|[:=>|(\[]|->|\.{{3,}}|_{{3,}}|#[ ]?:|(?<= )-(?= )|\u2192)"
-    rf"(?:[ \t]+|{_MARK}|[(\[:>=]|%[sdr](?=['\"])|(?<=['\"]),){{0,8}}))?(?(line)|(?(mark)|(?<=[>*`(\[])))"
+    rf"(?:[>|][+-]?[ \t\r]{{0,3}}\n[ \t]{{1,24}}|[ \t]+|{_MARK}|[(\[:>=]|%[sdr](?=['\"])|(?<=['\"]),){{0,8}}))?"
+    rf"(?(line)|(?(mark)|(?<=[>*`(\[])))"
     rf"(?>(?:{_MARK}){{0,6}})(?=[^\s<>|)\]])"
 )
 """Marks between a label and its value. One of them must be more than space."""
@@ -24,8 +25,8 @@ _APART = re.compile(rf"(?>{NOUN})\.?{_BETWEEN}")
 _OF_NAME = re.compile(rf"(?:(?:[ _-]|(?<=_))[A-Za-z]{{1,20}}){{1,4}}{_BETWEEN}")
 """The rest of a longer name, and what follows it: `cpf_do_cliente = …`."""
 
-_BOLD = re.compile(rf"(?>{NOUN})(?:\*\*|__|`|</(?:b|strong|i|em|span|label|code)>)[ \t]{{1,4}}(?=\S)")
-"""Words in bold or the like, which are often a label."""
+_BOLD = re.compile(rf"(?>{NOUN})(?:\*\*|__|`|\]|</(?:b|strong|i|em|span|label|code)>)[ \t]{{1,4}}(?=\S)")
+"""Words in bold or in brackets, which are often a label."""
 
 _OPTION = re.compile(rf"(?>{NOUN})[ =]['\"]?(?=[^\s'\"-])")
 _IS_OPTION = re.compile(r"(?:\A|\s)--?[A-Za-z][\w-]{0,40}\Z")
@@ -37,6 +38,7 @@ _VERB = (
 _WORDS = re.compile(
     r"(?:[_-]?[^\W\d_][\w'.-]{0,23})?(?:[ \t]\(?[^\W\d_][\w'-]{0,20}\)?){0,7}?"
     rf"[ \t](?i:{_VERB})(?:[ \t]?:)?[ \t]+"
+    r"(?:(?i:set|changed|updated|recorded|listed|registered|stored|given|reset)[ \t](?:(?i:to|as)[ \t])?)?"
     r"(?:(?i:now|currently|still|nun|jetzt|maintenant|ahora|adesso|the|le|la|el|il|die|der|das|het|o|a)[ \t])?"
     r"[\"'`(\[]?(?=\S)"
 )
@@ -45,7 +47,9 @@ _THAT_IS = re.compile(
 )
 """`You asked for my IMEI. It is …`"""
 
-_FOR = re.compile(r"(?:[ \t](?:/[ \t]?)?[^\W_][\w'.-]{0,20}){1,6}[ \t]?[:=][ \t]{0,2}[\"'`]?(?=\S)")
+_FOR = re.compile(
+    r"(?:[ \t](?:/[ \t]?)?[^\W_][\w'.-]{0,20}){1,6}[ \t]?[:=](?:[ \t\r]{0,3}\n){0,2}[ \t]{0,8}[\"'`]?(?=\S)"
+)
 """`IMEI for Anna: …`"""
 
 _CALL = re.compile(r"\([ ]?(?P<quote>['\"])(?P<v>[^'\"\n]{2,160})(?P=quote)[ ]?\)")
@@ -133,7 +137,7 @@ _LINE_FOLLOWS = frozenset((" ", "\t", "?", ".", ":", "\n", "!"))
 _BEGINNING = re.compile(r"(?<![A-Za-z0-9.-])(?=[A-Z]{0,6}[0-9])")
 
 
-def _near(text: str, _start: int, place: int, following: int) -> Iterator[Piece]:
+def near(text: str, place: int, following: int) -> Iterator[Piece]:
     """Where the next numbers after a label begin."""
     end = min(place + NEAR, following, len(text))
     for stop in ("\n\n", BETWEEN_TEXTS):
@@ -151,7 +155,6 @@ READERS: tuple[tuple[Evidence, Callable[[str, int, int, int], Iterator[Piece]]],
     ("words", _after_words),
     ("far", _far),
     ("part", _after_name),
-    ("near", _near),
 )
 """Each is called with the text, where the label begins and ends, and where the next one ends. The first that finds
 something counts."""

@@ -22,7 +22,7 @@ from typing import NamedTuple, get_args
 
 from mastio.decoding import View
 
-from .ahead import READERS
+from .ahead import READERS, near
 from .behind import read_behind
 from .cells import Evidence, Line, label_start
 from .checks import is_strong_password
@@ -99,6 +99,10 @@ def _read_after(text: str, chain: Sequence[str], start: int, place: int, followi
         if pieces:
             getattr(lines, by).extend((label, piece) for piece in pieces for label in chain)
             break
+    else:
+        by = "near"
+    if by != "form":
+        lines.near.extend((label, piece) for piece in near(text, place, following) for label in chain)
     lines.form.extend(read_list(text, chain[-1], place))
     for line in read_row(text, chain[-1], start, place):
         (lines.form if _is_word(text[slice(*line[1])]) else lines.words).append(line)

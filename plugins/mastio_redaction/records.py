@@ -59,6 +59,7 @@ _REST_OF_NAME = re.compile(
 _HAS_OWN = re.compile(r"[ \t]{0,4}[:=]>?[ \t]{0,4}[^\s{\[]")
 """After a name of a member: its value, which is no record."""
 
+_LINE_END = re.compile(r"[\n}\[\]<>\x9f]")
 _RECORD_END = re.compile(r"[}\[\]<>\x9f]|\n[ \t]*(?:\r?\n|- )|;\s*\n")
 _ELEMENT_END = re.compile(r"[}\[\]\x9f]|\n[ \t]*\r?\n|</(?:tr|dict|record|row|div)>|<label", re.IGNORECASE)
 _NO_VALUE = frozenset(("", " ", "\n", "'", '"', "{", "["))
@@ -140,7 +141,9 @@ def _rest_of_record(text: str, place: int) -> Piece:
     """Where the members are that stand behind the label that ends at `place`; an empty piece where there are none."""
     start = noun_end(text, place)
     follows = text[start : start + 1]
-    if follows == "<":
+    if follows in (",", ";") and _naming_member(text, place) >= 0:  # `Field: IMEI, Value: …`
+        ends = _LINE_END
+    elif follows == "<":
         ends = _ELEMENT_END
     elif follows in ("'", '"') and _HAS_OWN.match(text, start + 1) is not None:
         return start, start

@@ -42,6 +42,8 @@ def called(document: Any, names: frozenset[str] = frozenset()) -> dict[str, str]
         {"kind": "IMEI", "id": IMEI, "country": "XX"},
         {"value": IMEI, "type": {"text": "IMEI"}},
         {"name": "IMEI", "type": "string", "value": IMEI},
+        {"field_name": "IMEI", "field_value": IMEI},
+        {"attributeName": "IMEI", "attributeValue": int(IMEI)},
         {"identifier": [{"system": "urn:imei", "value": IMEI}]},
     ],
     ids=json.dumps,

@@ -95,3 +95,32 @@ _each("number sign", lambda f: f"{f.label} #{f.values[0]}")
 _each("number sign and colon", lambda f: f"{f.label} #: {f.values[0]}")
 
 _group("further layouts, written later")
+
+_each("field value", lambda f: f"Field: {f.label}, Value: {f.values[0]}")
+_each("arrow", lambda f: f"{f.label} → {f.values[0]}")
+_each("pipe pair", lambda f: f"{_snake(f.label)}|{f.values[0]}")
+_each(
+    "field_name",
+    lambda f: f'{{"field_name":"{_snake(f.label)}","field_value":"{f.values[0]}"}}',
+    between=",",
+    before="[",
+    after="]",
+)
+_each("td colon", lambda f: f"<tr><td>{f.label}:</td><td>{f.values[0]}</td></tr>", before="<table>", after="</table>")
+_each("yaml block", lambda f: f"{_snake(f.label)}: >-\n  {f.values[0]}")
+_each("pair lines", lambda f: f'  ["{f.label}", "{f.values[0]}"],', before="Data:\n[\n", after="\n]")
+_each("set to", lambda f: f"The value for {f.word} was set to {f.values[0]} yesterday.")
+_each("diff", lambda f: f"-{_snake(f.label)}: ?\n+{_snake(f.label)}: {f.values[0]}")
+_each("kotlin", lambda f: f'val {_camel(f.label)} = "{f.values[0]}"')
+_each("rust", lambda f: f'    {_snake(f.label)}: "{f.values[0]}".to_string(),', before="User {\n", after="\n}")
+_each("piped", lambda f: f"{_name(f.label).upper()}={f.values[0]}", between="|")
+_each("csv pairs", lambda f: f"{f.label},{f.values[0]}")
+_each("details", lambda f: f"My details are as follows: {f.word} is {f.values[0]}.")
+_each("underlined", lambda f: f"{f.label}\n{'-' * len(f.label)}\n{f.values[0]}\n")
+_each("that is", lambda f: f"{f.values[0]}. That is his {f.word}.")
+_each("verified", lambda f: f"Verified {f.word} {f.values[0]} on 2026-04-01.")
+_each("no longer", lambda f: f"Her {f.word} has changed, the new one is {f.values[0]}.")
+_each("summary", lambda f: f"<details><summary>{f.label}</summary>\n\n{f.values[0]}\n\n</details>")
+_each("jsonpath", lambda f: f"$.customer.{_snake(f.label)} == '{f.values[0]}'")
+
+_group("layouts that were written last")
