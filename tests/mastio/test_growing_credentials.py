@@ -15,8 +15,8 @@ from mastio.errors import MastioError
 from mastio.exchange import Principal, RequestHead
 from mastio.jose import MAX_BYTES, JoseError, encode_base64url, encode_public_jwk, sign_es256
 from mastio.presented import parse_password, parse_presented
+from mastio_audit.asking import read_checkpoint, read_entries, read_plain, read_proof, read_tile
 from mastio_audit.doors import ROUTES as LOG_ROUTES
-from mastio_audit.doors import _read_checkpoint, _read_entries, _read_plain, _read_proof, _read_tile
 from mastio_dpop.proof import Expected, KeyCache, ProofError, parse_proof, verify_proof
 from mastio_token import ROUTES as TOKEN_ROUTES
 from mastio_token.access import Issuer, TokenError, peek_assertion_subject, verify_access_token, verify_assertion
@@ -73,7 +73,7 @@ def head(route: Any, query: bytes = b"", content_type: bytes = b"", **params: st
     return RequestHead("r", "GET", route.path, query, params, headers, route, None, "127.0.0.1")
 
 
-READERS = (_read_plain, _read_checkpoint, _read_tile, _read_entries, _read_proof)
+READERS = (read_plain, read_checkpoint, read_tile, read_entries, read_proof)
 AUDITOR = Principal("auditor", frozenset({"auditor"}))
 
 
