@@ -77,7 +77,7 @@ class Policies:
         self._slices: dict[tuple[str, int, str, str, frozenset[str]], Slice] = {}
         self._entities: dict[tuple[str, int], Entities] = {}
         self._decisions: dict[tuple[object, ...], Decision] = {}
-        self._last: tuple[Principal | None, Action | None, Shares] = (None, None, ())
+        self._last: tuple[Principal | None, Action | None, Slice | None, Shares] = (None, None, None, ())
         self._parsed: Parsed = {}
         self._ready: list[tuple[Mapping[str, PolicyRow], Rulebook]] = []
         """Rulebooks of rows that are about to be in force: two at most, where one change follows the other."""
@@ -99,7 +99,7 @@ class Policies:
         names = [(row.name, row.cedar) for row in rows.values() if row.enabled]
         self._parsed = {name: self._parsed[name] for name in names if name in self._parsed}
         self._ready = [pair for pair in self._ready if pair[0] != rows]
-        self._last = (None, None, ())
+        self._last = (None, None, None, ())
         self._slices.clear()
         self._entities.clear()
         self._decisions.clear()
@@ -155,7 +155,7 @@ class Policies:
         if known.long and action.attributes.get("request.bytes", 0) > aside.SHORT:
             await aside.run(False, work_out, known.long, subject)
         shares = known.share(subject)
-        self._last = (principal, action, shares)
+        self._last = (principal, action, known, shares)
         return self._decide(known, subject, shares, None)
 
     async def authorize_content(
@@ -169,7 +169,8 @@ class Policies:
             return None
         subject = Subject(principal, action, self._now, tuple(findings))
         last = self._last  # mostly nobody else was judged in between
-        shares = last[2] if last[0] is principal and last[1] is action else known.share(subject)
+        is_same = last[0] is principal and last[1] is action and last[2] is known
+        shares = last[3] if is_same else known.share(subject)
         return self._decide(known, subject, shares, known.share_content(subject))
 
     async def _find(self, principal: Principal, action: Action) -> Slice | None:
@@ -191,8 +192,10 @@ class Policies:
         """`content`: None before it was looked into."""
         principal, action = subject.principal, subject.action
         needs = action.attributes.get("needs", NONE)
+        # with the slice itself: other policies may have come into force while this one was made ready
         name = (
-            principal.name, principal.version, action.kind, action.target_type, action.target, needs, shares, content
+            known, principal.name, principal.version, action.kind, action.target_type, action.target, needs, shares,
+            content,
         )  # fmt: skip
         decision = self._decisions.get(name)
         if decision is None:

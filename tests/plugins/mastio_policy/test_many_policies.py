@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
 
 from mastio.errors import BadRequest
-from mastio.exchange import Action, Allow, Principal
+from mastio.exchange import Action, Allow, Deny, Principal
 from mastio.store.base import PolicyRow
 from mastio_policy import FEW_RULES, MOST_RULES, Policies, Settings
 from support.loop_holds import MOST_HOLD, worst_hold
@@ -75,3 +76,16 @@ async def test_a_change_that_is_prepared_while_another_comes_into_force_is_in_fo
         assert policies.in_force() is None
         assert policies._book is not None and len(policies._book.enforced) == 400 * len(rows)
     assert policies._ready == []
+
+
+async def test_what_came_into_force_while_others_were_made_ready_decides_from_then_on() -> None:
+    """A decision by the policies before is not remembered as one of these."""
+    policies = open_policies(ROWS)
+    action = Action("llm.chat", "Model", "stub/m", {"tools.names": ("x",)})
+    deciding = asyncio.ensure_future(policies.authorize(ALICE, action))
+    await asyncio.sleep(0)
+    assert not deciding.done(), "they are many, so they are made ready beside the loop"
+    policies._directory.policies = {"never": PolicyRow("never", ONE.replace("permit", "forbid"))}  # type: ignore[misc]
+    policies.reload()
+    await deciding
+    assert isinstance(await policies.authorize(ALICE, action), Deny)
