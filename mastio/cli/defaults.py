@@ -4,8 +4,9 @@
     MASTIO_PROFILE                                                             a table of the file below
     $XDG_CONFIG_HOME/mastio/profiles.toml (~/.config/…)                        [NAME] with data, url, ca, …
 
-An option of the command line counts more than the environment, and the environment more than a profile. Where one of
-them names a place (`data`, or `url` with its companions), the others' place does not count.
+An option of the command line counts more than the environment, and the environment more than the profile that
+`MASTIO_PROFILE` names; a profile on the command line counts more than the environment. A place is taken whole from one
+of them: `data`, or `url` with its `ca` and `token_file`. So no command sends the token of one appliance to another.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from mastio.errors import ConfigurationError
 
 NAMES = ("data", "url", "ca", "token_file", "identity")
 REMOTE = ("url", "ca", "token_file")
+PLACE = frozenset({"data", *REMOTE})
 PLACES = ("data", "url", "database", "export")
 """Options of which one says where an appliance, or its log, is."""
 
@@ -28,9 +30,10 @@ def read_defaults(environment: Mapping[str, str], profile: str | None = None) ->
     given = {name: value for name in NAMES if (value := environment.get(f"MASTIO_{name.upper()}"))}
     name = profile or environment.get("MASTIO_PROFILE")
     known = _read_profile(environment, name) if name else {}
-    if "url" in given or "data" in given:
-        known = {key: value for key, value in known.items() if key not in ("data", *REMOTE)}
-    return {**known, **given}
+    first, second = (known, given) if profile else (given, known)
+    if PLACE & first.keys():
+        second = {key: value for key, value in second.items() if key not in PLACE}
+    return {**second, **first}
 
 
 def _read_profile(environment: Mapping[str, str], name: str) -> dict[str, str]:
@@ -79,6 +82,8 @@ def fill(args: argparse.Namespace, parser: argparse.ArgumentParser, defaults: Ma
         if name in said and said[name] is None and name in defaults:
             make = types.get(name)
             said[name] = make(defaults[name]) if callable(make) else defaults[name]
+    if said.get("url") and {"ca", "ca_sha256"} <= said.keys() and not (said["ca"] or said["ca_sha256"]):
+        raise ConfigurationError("Nothing says whose certificates to trust.", "Give --ca, or --ca-sha256.")
 
 
 def _parsers(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:

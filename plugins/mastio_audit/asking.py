@@ -20,7 +20,7 @@ DEFAULT_LIMIT, MOST = 100, 1000
 _NUMBER = re.compile(r"0|[1-9]\d{0,17}", re.ASCII)
 _FILTERS = {
     "agent": re.compile(r"[a-z0-9._-]{1,64}"),
-    "kind": re.compile(r"[a-z0-9._]{1,64}\*?|\*"),
+    "kind": re.compile(r"[a-z0-9._-]{1,64}\*?|\*"),
     "request_id": re.compile(r"[0-9A-Za-z._-]{1,128}"),
     "decision": re.compile("|".join(EFFECTS)),
 }

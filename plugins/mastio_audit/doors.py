@@ -140,8 +140,11 @@ class Doors:
                 raise _archived(first, asked)
             within = range(first, head.size)
             page = await self._ask(functools.partial(self._search, recorded.principal, asked, within))
-            begins, (_, first) = within.start, await self._find_ends()
-            if first == begins:  # else entries of the page may have been archived while it was read
+            _, first = await self._find_ends()
+            lowest = asked.cut(within).start
+            if asked.newest_first and page.rows:
+                lowest = page.rows[-1][0]
+            if first <= lowest:  # else entries of the page may have been archived while it was read
                 break
         headers = [(b"content-type", b"application/x-ndjson"), (b"cache-control", b"no-store")]
         if page.following is not None:

@@ -96,9 +96,23 @@ def test_what_is_needed_and_nowhere_is_asked_for() -> None:
 def test_the_environment_wins_over_a_profile(home: dict[str, str]) -> None:
     assert read_defaults({**home, "MASTIO_PROFILE": "prod"}) == REMOTE
     assert read_defaults({**home, "MASTIO_PROFILE": "prod"}, "here") == {"data": "/here", "identity": "/here/agent"}
-    both = read_defaults({**home, "MASTIO_DATA": "/mine", "MASTIO_IDENTITY": "/me"}, "prod")
-    assert both == {"data": "/mine", "identity": "/me"}
+    both = {**home, "MASTIO_DATA": "/mine", "MASTIO_IDENTITY": "/me"}
+    assert read_defaults({**both, "MASTIO_PROFILE": "prod"}) == {"data": "/mine", "identity": "/me"}
     assert read_defaults({"HOME": "/nowhere"}) == {}
+
+
+def test_a_profile_that_is_asked_for_is_another_appliance_altogether(home: dict[str, str]) -> None:
+    """Nobody acts on staging who says prod, and staging's token does not go there."""
+    staging = {"MASTIO_URL": "https://staging", "MASTIO_CA": "/s/ca", "MASTIO_TOKEN_FILE": "/s/token"}
+    assert read_defaults({**home, **staging}, "prod") == REMOTE
+    assert read_defaults({**home, **staging}, "here") == {"data": "/here", "identity": "/here/agent"}
+    alone = {**home, "MASTIO_TOKEN_FILE": "/s/token", "MASTIO_PROFILE": "prod"}
+    assert "url" not in read_defaults(alone)
+
+
+def test_another_appliance_is_not_trusted_by_default() -> None:
+    with pytest.raises(ConfigurationError, match="trust"):
+        parse(["enroll", "--url", "https://other"], dict(REMOTE))
 
 
 @pytest.mark.parametrize("profile", ["absent", "odd"])
