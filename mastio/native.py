@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import fcntl
 import json
 import os
 import re
@@ -28,6 +29,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from mastio import __version__
+from mastio.code_files import digest_code
 from mastio.errors import ConfigurationError, MastioError
 from mastio.first_providers import read_first_providers
 from mastio.nginx import find_nginx
@@ -37,7 +39,8 @@ from mastio.settings_file import set_values
 
 START_WITHIN = 60.0
 STOP_WITHIN = 40.0
-RESTART_WITHIN = 300.0
+RESTART_WITHIN = 90.0
+"""Seconds for the restart of each worker, and of the edge."""
 
 TEMPLATE = """\
 # Settings of this appliance. Every key is explained in docs/settings.md; `mastio check` prints what is in force.
@@ -150,13 +153,17 @@ def restart(data: Path, args: argparse.Namespace) -> int:
     running = find_supervisor(data)
     if running is None:
         raise ConfigurationError("Mastio is not running.", "Start it with ./deploy.sh up.")
-    config: Path = args.config.resolve() if args.config else data / "mastio.toml"
-    write_settings(config, Wish(args.port, args.public_url, args.workers, args.database, args.redact))
-    plan, problems = read_plan(data, config)
-    refuse(problems)
+    config = _config_of(running) or data / "mastio.toml"
+    if args.config and args.config.resolve() != config:
+        raise ConfigurationError(f"The appliance was started with {config}.", "Use down and up for another file.")
     before = read_in_force(data)
     if before is None:
         raise ConfigurationError("An earlier version is running.", "Use ./deploy.sh down, then ./deploy.sh up.")
+    write_settings(config, Wish(args.port, args.public_url, args.workers, args.database, args.redact))
+    plan, problems = read_plan(data, config)
+    refuse(problems)
+    if plan.settings.server.listen != before["server"]["listen"]:
+        raise ConfigurationError("server.listen has changed.", "./deploy.sh down and up apply it.")
     if plan.settings.edge.port != before["edge"]["port"]:
         _verify_port(plan.settings.edge.bind, plan.settings.edge.port)
     _apply(data, running)
@@ -168,11 +175,28 @@ def restart(data: Path, args: argparse.Namespace) -> int:
 
 
 def _apply(data: Path, supervisor: int) -> None:
-    """Raises `ConfigurationError` where the settings could not be applied."""
+    """Raises `ConfigurationError` where the settings could not be applied. One at a time."""
+    known = _read_run(data, "in-force.json")
+    if known.get("supervisor") != supervisor:
+        raise ConfigurationError("An earlier version is running.", "Use ./deploy.sh down, then ./deploy.sh up.")
+    if known.get("code") != digest_code():
+        raise ConfigurationError(
+            "The code has changed since the appliance was started.", "Use ./deploy.sh down, then ./deploy.sh up."
+        )
+    with (data / "run" / "restart-lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise ConfigurationError("Another restart is under way.", "Wait until it has ended.") from error
+        _ask_restart(data, supervisor)
+
+
+def _ask_restart(data: Path, supervisor: int) -> None:
     asked, done = secrets.token_hex(8), data / "run" / "restart-done"
     (data / "run" / "restart-asked").write_text(asked)
     os.kill(supervisor, signal.SIGUSR2)
-    deadline = time.monotonic() + RESTART_WITHIN
+    workers = len(list((data / "run").glob("worker-*.pid")))
+    deadline = time.monotonic() + RESTART_WITHIN * (1 + workers)
     while time.monotonic() < deadline and find_supervisor(data) is not None:
         with contextlib.suppress(OSError, ValueError):
             said = json.loads(done.read_text("utf-8"))
@@ -186,11 +210,27 @@ def _apply(data: Path, supervisor: int) -> None:
 
 def read_in_force(data: Path) -> dict[str, Any] | None:
     """The settings that the appliance was started with, or that were applied last. None: an earlier version runs."""
+    known = _read_run(data, "in-force.json")
+    is_its = known.get("supervisor") == find_supervisor(data)
+    settings: dict[str, Any] | None = known.get("settings") if is_its else None
+    return settings
+
+
+def _read_run(data: Path, name: str) -> dict[str, Any]:
     try:
-        known: dict[str, Any] = json.loads((data / "run" / "in-force.json").read_text("utf-8"))
+        known = json.loads((data / "run" / name).read_text("utf-8"))
     except (OSError, ValueError):
+        return {}
+    return known if isinstance(known, dict) else {}
+
+
+def _config_of(supervisor: int) -> Path | None:
+    """The settings file that a supervisor was started with; None: the usual one."""
+    try:
+        words = Path(f"/proc/{supervisor}/cmdline").read_bytes().split(b"\0")
+    except OSError:
         return None
-    return known
+    return Path(os.fsdecode(words[words.index(b"--config") + 1])) if b"--config" in words[:-1] else None
 
 
 def write_settings(file: Path, wish: Wish) -> bool:

@@ -55,6 +55,13 @@ class JoiningProtocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(cast(asyncio.Transport, JoinedWrites(transport, self.loop)))
 
+    def shutdown(self) -> None:
+        """The server is about to end. On a connection without a request one may be on its way: it is waited for, and
+        its answer ends the connection; else the edge closes it. Without this that request would fail."""
+        if self.is_closing and (self.cycle is None or self.cycle.response_complete):
+            return
+        super().shutdown()
+
     def send_400_response(self, msg: str) -> None:
         """What the parser refuses has no route yet: in nobody's dialect, and not in the parser's words."""
         error = BadRequest("The request is not well-formed.")

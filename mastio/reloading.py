@@ -30,6 +30,8 @@ class EdgeReload:
         self._reload_at: float | None = None
         self._end_at: float | None = None
         self._workers: frozenset[str] = frozenset()
+        self.was_refused = False
+        """Whether nginx did not take what the last reload was to load."""
         closing.unlink(missing_ok=True)
 
     @property
@@ -56,7 +58,7 @@ class EdgeReload:
         if self._workers and _children(edge.pid) - self._workers:
             self._workers, self._end_at = frozenset(), now + TELL_SECONDS
         if now >= self._end_at:
-            self._end_at = None
+            self._end_at, self.was_refused = None, bool(self._workers)
             self._closing.unlink(missing_ok=True)
 
 

@@ -12,6 +12,7 @@ import fcntl
 import json
 import os
 import resource
+import select
 import signal
 import socket
 import subprocess
@@ -23,6 +24,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from mastio.code_files import digest_code
 from mastio.forking import Forked, ForkError, ForkServer
 from mastio.log_files import LogFiles
 from mastio.reloading import EdgeReload
@@ -42,6 +44,11 @@ CLOSING = 2.5
 """Seconds in which a worker that is to be replaced ends its connections; the edge keeps an idle one for 2."""
 
 READY_WITHIN = 30.0
+PREPARE_WITHIN = 900.0
+"""Seconds that the preparation may take at a start, migrations of the database included."""
+
+PREPARE_AGAIN_WITHIN = 60.0
+"""The same while the appliance runs: nothing else is looked after meanwhile."""
 QUICK = 2.0
 """A process that lived shorter than this is restarted with a pause, so that a broken one does not spin."""
 
@@ -88,6 +95,9 @@ class Supervisor:
         self._lock = -1
         self._forks: ForkServer | None = None
         self._plan: dict[str, Any] = {}
+        self._code = digest_code()
+        self._loaded: dict[Path, bytes] = {}
+        """The configuration that the edge runs with."""
         self._is_restart_asked = False
         self._restart: Iterator[None] | None = None
 
@@ -97,7 +107,7 @@ class Supervisor:
         self._take_lock()
         self._clear_metrics()
         _raise_descriptors()
-        plan = self._prepare()
+        plan = self._prepare(PREPARE_WITHIN)
         signal.signal(signal.SIGTERM, self._stop)
         signal.signal(signal.SIGINT, self._stop)
         signal.signal(signal.SIGHUP, self._look_now)
@@ -112,6 +122,7 @@ class Supervisor:
         if self._nginx is not None:
             self._children.append(self._edge(self._nginx))
             self._reload = EdgeReload(self._data / "run" / "edge-closing")
+            self._loaded = self._read_rendered()
         self._published = self._look_at_edge()
         try:
             for child in self._children:
@@ -133,16 +144,26 @@ class Supervisor:
                 "Another appliance runs on this data folder. Stop it with ./deploy.sh down, or use another --data."
             ) from error
 
-    def _prepare(self) -> dict[str, Any]:
+    def _prepare(self, seconds: float) -> dict[str, Any]:
         reading, writing = os.pipe()
-        with os.fdopen(reading, "rb") as answer:
+        with os.fdopen(reading, "rb", buffering=0) as answer:
             try:
                 process = self._fork("mastio.prepare", self._arguments(), stdout=writing)
             except ForkError as error:
                 raise StartError("The code of the appliance cannot be loaded. The lines above say why.") from error
             finally:
                 os.close(writing)
-            said = answer.read()
+            said, until = bytearray(), time.monotonic() + seconds
+            while True:
+                if select.select([answer], [], [], 0.1)[0]:
+                    piece = answer.read(65536)
+                    if not piece:
+                        break
+                    said += piece
+                elif self._stopping or time.monotonic() > until:
+                    process.kill()
+                    process.wait()
+                    raise StartError("The data folder is not prepared in time.")
         if process.wait() != 0:
             raise StartError("")  # it has said why
         plan: dict[str, Any] = json.loads(said)
@@ -151,7 +172,8 @@ class Supervisor:
     def _put_in_force(self, plan: dict[str, Any]) -> None:
         self._plan = plan
         self._logs = LogFiles(self._data / "logs", plan["log_bytes"], plan["log_files"], self._reopen_logs)
-        self._write("in-force.json", json.dumps(plan["settings"]))
+        in_force = {"supervisor": os.getpid(), "code": self._code, "settings": plan["settings"]}
+        self._write("in-force.json", json.dumps(in_force))
 
     def _arguments(self, *more: str) -> list[str]:
         config = ["--config", str(self._config)] if self._config else []
@@ -321,14 +343,15 @@ class Supervisor:
         asked = problem = ""
         try:
             asked = (self._data / "run" / "restart-asked").read_text()
-            before = self._read_rendered()
-            yield from self._apply_plan(before, self._prepare())
-        except (StartError, OSError) as error:
+            yield from self._apply_plan(self._prepare(PREPARE_AGAIN_WITHIN))
+        except (StartError, ForkError, OSError, ValueError) as error:
             problem = str(error) or "The settings cannot be used; logs/mastio.log says why."
-        self._write("restart-done", json.dumps({"asked": asked, "problem": problem}))
+        try:
+            self._write("restart-done", json.dumps({"asked": asked, "problem": problem}))
+        except OSError as error:
+            _say(f"what became of the restart cannot be written: {error.strerror}")
 
-    def _apply_plan(self, before: dict[Path, bytes], plan: dict[str, Any]) -> Iterator[None]:
-        """`before`: the edge's configuration as it was."""
+    def _apply_plan(self, plan: dict[str, Any]) -> Iterator[None]:
         if plan["listen"] != self._plan["listen"]:
             raise StartError("server.listen is applied by ./deploy.sh down and up.")
         workers = [child for child in self._children if child.module]
@@ -342,10 +365,14 @@ class Supervisor:
                 self._children.insert(slot, child)
                 self._start(child)
                 yield from self._await_ready(child)
-        if self._read_rendered() != before and self._reload is not None:
+        rendered = self._read_rendered()
+        if rendered != self._loaded and self._reload is not None:
             self._reload.begin(time.monotonic())
             while self._reload.is_busy:
                 yield
+            if self._reload.was_refused:
+                raise StartError("The edge does not take its new configuration; logs/edge-error.log says why.")
+            self._loaded = rendered
         for child in workers[plan["workers"] :]:
             yield from self._end(child)
             self._forget(child)
@@ -353,8 +380,9 @@ class Supervisor:
 
     def _replace(self, child: Child) -> Iterator[None]:
         yield from self._end(child)
-        child.process, child.is_kept = None, True
-        self._start(child)
+        child.process, child.is_kept, child.pause, child.restart_at = None, True, 0.0, 0.0
+        (self._data / "run" / f"{child.name}.ready").unlink(missing_ok=True)
+        self._look(child)  # which tries again what fails
         yield from self._await_ready(child)
 
     def _end(self, child: Child) -> Iterator[None]:
@@ -374,7 +402,7 @@ class Supervisor:
     def _await_ready(self, child: Child) -> Iterator[None]:
         until = time.monotonic() + READY_WITHIN
         while not (self._data / "run" / f"{child.name}.ready").exists():
-            if child.process is None or child.process.poll() is not None or time.monotonic() > until:
+            if child.pause or time.monotonic() > until:  # it ended at once, or takes too long
                 raise StartError(f"{child.name} does not start with these settings; logs/mastio.log says why.")
             yield
 
@@ -420,7 +448,7 @@ class Supervisor:
             self._forks.close()
             (self._data / "run" / "fork-server.pid").unlink(missing_ok=True)
         left = [f"{child.name}.{kind}" for child in self._children for kind in ("pid", "ready")]
-        for name in (*left, "in-force.json", "restart-asked", "restart-done", "supervisor.pid"):
+        for name in (*left, "in-force.json", "restart-asked", "restart-done", "restart-lock", "supervisor.pid"):
             (self._data / "run" / name).unlink(missing_ok=True)
 
 

@@ -63,7 +63,7 @@ async def serve(data: Path, slot: int, listener: socket.socket, config: Path | N
         idling = asyncio.create_task(give_back_when_idle(app))
         # uvicorn raises the signal once more when it has ended; by default that would skip everything that closes.
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, say_closing)
+        asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, say_closing, server)
         (data / "run" / f"worker-{slot}.ready").touch()
         try:
             await server.serve(sockets=[listener])
@@ -71,10 +71,14 @@ async def serve(data: Path, slot: int, listener: socket.socket, config: Path | N
             idling.cancel()
 
 
-def say_closing() -> None:
+def say_closing(server: uvicorn.Server) -> None:
     """From now on each answer ends its connection: the worker is about to be replaced. The edge closes those that are
     idle after `keepalive_timeout`, so that in the end none is left on which a request could be lost."""
     JoiningProtocol.is_closing = True
+    for connection in server.server_state.connections:
+        cycle = getattr(connection, "cycle", None)
+        if cycle is not None and not cycle.response_started:
+            cycle.keep_alive = False
 
 
 async def give_back_when_idle(app: App) -> None:

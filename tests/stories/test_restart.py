@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import threading
@@ -57,7 +58,7 @@ class Callers:
             while not self._end.is_set():
                 try:
                     reply = client.post("/v1/chat/completions", json=BODY)
-                    self.told[str(reply.status_code)] += 1
+                    self.told[str(reply.status_code) if reply.is_success else reply.text] += 1
                     self.receipts.append(reply.headers["mastio-receipt"])
                 except (httpx.HTTPError, KeyError) as error:
                     self.told[repr(error)] += 1
@@ -118,6 +119,37 @@ def test_settings_that_cannot_be_applied_change_nothing(world: tuple[Appliance, 
     finally:
         file.write_text(kept)
     assert Path(f"/proc/{before['worker-0']}").exists()
+
+
+def test_what_was_started_by_other_code_is_not_touched(world: tuple[Appliance, Stub]) -> None:
+    """New code on the disk would migrate the database, and the old code could not use it."""
+    appliance, _ = world
+    file = appliance.data / "run" / "in-force.json"
+    kept, before = file.read_text(), workers(appliance)
+    for member, value in (("code", "other"), ("supervisor", 1)):
+        file.write_text(json.dumps({**json.loads(kept), member: value}))
+        done = deploy(appliance, "restart")
+        assert done.returncode == 2 and "./deploy.sh down" in done.stderr, done
+    file.write_text(kept)
+    assert workers(appliance) == before
+    assert deploy(appliance, "restart").returncode == 0
+
+
+def test_a_worker_that_does_not_start_is_said(world: tuple[Appliance, Stub]) -> None:
+    """And once the file is right again, another restart heals it."""
+    appliance, _ = world
+    file: Path = appliance.data / "mastio.toml"
+    kept = file.read_text()
+    file.write_text(kept + '\n[[audit.sinks]]\nname = "s"\ntype = "file"\npath = "/proc/none/here"\n')
+    try:
+        done = deploy(appliance, "restart")
+        assert done.returncode == 2 and "mastio: " in done.stderr, done
+    finally:
+        file.write_text(kept)
+    done = deploy(appliance, "restart")
+    assert done.returncode == 0, done.stderr
+    with appliance.admin() as admin:
+        assert admin.get("/readyz").status_code == 200
 
 
 def test_what_does_not_run_is_not_restarted(tmp_path: Path) -> None:
