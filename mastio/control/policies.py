@@ -9,12 +9,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from mastio.control.context import Context
+from mastio.control.context import Context, verify_whole
 from mastio.control.endpoints import Endpoint, Endpoints
 from mastio.control.models import Page, PolicyAnswer, PolicyBody, PolicyPatch, PolicyPut
 from mastio.control.paging import PagingQuery, answer_page
 from mastio.errors import BadRequest
 from mastio.store.base import PolicyRow
+
+DAMAGED = "The row of this policy in the database is damaged."
 
 
 class PoliciesRouter:
@@ -58,8 +60,7 @@ class PoliciesRouter:
 
     async def change_policy(self, name: str, body: PolicyPatch) -> PolicyAnswer:
         """Members that are left out, or null, stay as they are."""
-        changes: dict[str, Any] = body.model_dump(exclude_none=True)
-        return self._changed(await self._policies.change(name, lambda row: self._verified(replace(row, **changes))))
+        return self._changed(await self._policies.change(name, lambda row: self._verified(changed_policy(row, body))))
 
     async def delete_policy(self, name: str) -> None:
         """What it permitted is denied from the next request on."""
@@ -75,6 +76,17 @@ class PoliciesRouter:
         return answer_policy(row)
 
 
+def changed_policy(row: PolicyRow, body: PolicyPatch) -> PolicyRow:
+    verify_whole(row)
+    changes: dict[str, Any] = body.model_dump(exclude_none=True)
+    return replace(row, **changes)
+
+
 def answer_policy(row: PolicyRow) -> PolicyAnswer:
-    cedar = row.cedar if isinstance(row.cedar, str) else repr(row.cedar)  # of a damaged row, to be seen and repaired
-    return PolicyAnswer(name=row.name, cedar=cedar, enabled=row.enabled, mode=row.mode)
+    """Of a damaged row `cedar` is a text that Cedar refuses, so that nobody writes it back."""
+    cedar: object = row.cedar
+    if cedar is None:
+        cedar = DAMAGED
+    elif not isinstance(cedar, str):
+        cedar = repr(cedar)  # to be seen and repaired
+    return PolicyAnswer(name=row.name, cedar=str(cedar), enabled=row.enabled, mode=row.mode)

@@ -18,12 +18,14 @@ from mastio.presented import CLAIM_MARK, CLAIM_PREFIX, hash_claim, hash_digest, 
 from mastio.services import Keys
 from mastio.store.base import Admin, AdminRole
 from mastio.store.changes import Change, Page, read_page
+from mastio.store.damage import decode_good, decode_one, read_rows
 from mastio.store.engine import Database
 from mastio.store.rows import decode_admin, encode_admin
 from mastio.store.tables import admins
 
 TOKEN_PREFIX = "mastio_admin_"  # noqa: S105
 
+_NAME = admins.c.name
 _IN_FORCE = admins.c.revoked.is_(False)
 _CLAIMED = admins.c.token_hash.not_like(f"{CLAIM_MARK}%")
 """There is a token: who was added and has not claimed one can do nothing yet."""
@@ -101,7 +103,7 @@ class AdminStore:
     async def list(self, limit: int, after: str = "") -> Page[Admin]:
         """In the order of their names, beginning behind `after`; expired ones too, revoked ones not."""
         statement = select(admins).where(admins.c.name > after, _IN_FORCE).order_by(admins.c.name)
-        return await read_page(self._database, statement, limit, decode_admin)
+        return await read_page(self._database, statement, limit, decode_admin, admins.c.name)
 
     async def get(self, name: str) -> Admin:
         """Raises `BadRequest` (not_found), for a revoked one too."""
@@ -158,16 +160,16 @@ class AdminStore:
 
 
 def find_active_admin(connection: Connection, name: str, now: float) -> Admin | None:
-    """The holder of a token in force with this name, whatever its role."""
-    row = connection.execute(select(admins).where(admins.c.name == name, _IN_FORCE, _not_expired(now))).one_or_none()
-    return None if row is None else decode_admin(row)
+    """The holder of a token in force with this name, whatever its role. Nobody is found in a damaged row."""
+    rows = read_rows(connection, select(admins).where(admins.c.name == name, _IN_FORCE, _not_expired(now)), _NAME)
+    return next(iter(decode_good(rows, decode_admin, "admins")[0]), None)
 
 
 def _get(connection: Connection, name: str) -> Admin:
-    row = connection.execute(select(admins).where(admins.c.name == name, _IN_FORCE)).one_or_none()
-    if row is None:
+    rows = read_rows(connection, select(admins).where(admins.c.name == name, _IN_FORCE), _NAME)
+    if not rows:
         raise BadRequest("There is no admin of this name.", code="not_found")
-    return decode_admin(row)
+    return decode_one(rows[0], decode_admin)
 
 
 def _not_expired(now: float) -> ColumnElement[bool]:

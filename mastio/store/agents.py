@@ -13,6 +13,7 @@ from mastio.pki.authority import IssuedLeaf
 from mastio.pki.certificates import Revoked
 from mastio.store.base import Agent, AgentStatus
 from mastio.store.changes import Change, Page, read_page
+from mastio.store.damage import decode_one, read_rows
 from mastio.store.engine import Database
 from mastio.store.rows import decode_agent, encode_agent
 from mastio.store.tables import agents, certificates
@@ -54,7 +55,7 @@ class AgentStore:
         statement = select(agents).where(agents.c.name > after).order_by(agents.c.name)
         if status is not None:
             statement = statement.where(agents.c.status == status)
-        return await read_page(self._database, statement, limit, decode_agent)
+        return await read_page(self._database, statement, limit, decode_agent, agents.c.name)
 
     async def get(self, name: str) -> Agent:
         """Raises `BadRequest` (not_found)."""
@@ -171,11 +172,11 @@ def _follow_status(connection: Connection, version: int, agent: Agent, now: floa
 
 
 def get_agent(connection: Connection, name: str) -> Agent:
-    """Raises `BadRequest` (not_found)."""
-    row = connection.execute(_GET, {"who": name}).one_or_none()
-    if row is None:
+    """Raises `BadRequest`: not_found; conflict for a damaged row."""
+    rows = read_rows(connection, _GET, agents.c.name, {"who": name})
+    if not rows:
         raise BadRequest("There is no agent of this name.", code="not_found")
-    return decode_agent(row)
+    return decode_one(rows[0], decode_agent)
 
 
 def add_agent(connection: Connection, version: int, agent: Agent) -> Agent:

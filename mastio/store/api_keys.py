@@ -15,6 +15,7 @@ from mastio.services import Keys
 from mastio.store.agents import get_agent
 from mastio.store.base import ApiKey
 from mastio.store.changes import Change, Page, read_page
+from mastio.store.damage import decode_one, read_rows
 from mastio.store.engine import Database
 from mastio.store.rows import decode_api_key, encode_api_key
 from mastio.store.tables import api_keys
@@ -89,17 +90,17 @@ class ApiKeyStore:
             .where(api_keys.c.agent == agent, api_keys.c.revoked.is_(False), api_keys.c.place > after)
             .order_by(api_keys.c.place)
         )
-        return await read_page(self._database, statement, limit, decode_api_key)
+        return await read_page(self._database, statement, limit, decode_api_key, api_keys.c.id)
 
     async def get(self, agent: str, identifier: str) -> ApiKey:
         """Raises `BadRequest` (not_found): the agent has no such key."""
         statement = select(api_keys).where(
             api_keys.c.id == identifier, api_keys.c.agent == agent, api_keys.c.revoked.is_(False)
         )
-        row = await self._database.read(lambda connection: connection.execute(statement).one_or_none())
-        if row is None:
+        rows = await self._database.read(lambda connection: read_rows(connection, statement, api_keys.c.id))
+        if not rows:
             raise _no_such_key()
-        return decode_api_key(row)
+        return decode_one(rows[0], decode_api_key)
 
     async def revoke(self, agent: str, identifier: str) -> None:
         """The key is refused from now on. Raises `BadRequest` (not_found): the agent has no such key."""

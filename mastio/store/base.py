@@ -82,12 +82,20 @@ class ProviderRow:
 
 @dataclass(frozen=True, slots=True)
 class PolicyRow:
-    """A named Cedar source. `observe` policies are evaluated and noted, and decide nothing."""
+    """A named Cedar source. `observe` policies are evaluated and noted, and decide nothing.
+
+    Of a damaged row, `cedar` is no text or `mode` another word: that is kept, to be seen and repaired."""
 
     name: str
     cedar: str
     enabled: bool = True
     mode: Literal["enforce", "observe"] = "enforce"
+
+    @property
+    def is_damaged(self) -> bool:
+        """Whether the row in the database cannot be read."""
+        cedar: object = self.cedar
+        return not isinstance(cedar, str) or self.mode not in ("enforce", "observe")
 
 
 CredentialKind = Literal["bearer", "header", "query", "basic", "oauth", "sigv4", "certificate"]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from sqlalchemy import Column, Connection, Select
 
-from mastio.store.damage import AnyRow, read_rows
+from mastio.store.damage import decode_good, read_rows
 from mastio.store.engine import Database, Work
 
 T = TypeVar("T")
@@ -42,17 +42,20 @@ class Change:
 
 
 async def read_page(
-    database: Database,
-    statement: Select[Any],
-    limit: int,
-    decode: Callable[[Any], T],
-    key: Column[Any] | None = None,
+    database: Database, statement: Select[Any], limit: int, decode: Callable[[Any], T], key: Column[Any]
 ) -> Page[T]:
-    """The first `limit` rows of `statement`. With `key`, a unique column, `decode` gets the damaged ones as well."""
-    first = statement.limit(limit + 1)
+    """The first `limit` rows of `statement`, without those that `decode` cannot read. `key` is a unique column."""
 
-    def read(connection: Connection) -> Sequence[AnyRow]:
-        return connection.execute(first).all() if key is None else read_rows(connection, first, key)
+    def read(connection: Connection) -> list[T]:
+        good: list[T] = []
+        seen = 0
+        while len(good) <= limit:
+            rows = read_rows(connection, statement.limit(limit + 1).offset(seen), key)
+            good += decode_good(rows, decode, key.table.name)[0]
+            seen += len(rows)
+            if len(rows) <= limit:
+                break
+        return good
 
-    rows = await database.read(read)
-    return Page([decode(row) for row in rows[:limit]], len(rows) > limit)
+    items = await database.read(read)
+    return Page(items[:limit], len(items) > limit)

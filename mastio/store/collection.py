@@ -10,7 +10,7 @@ from sqlalchemy.exc import IntegrityError
 
 from mastio.errors import BadRequest
 from mastio.store.changes import Change, Page, read_page
-from mastio.store.damage import read_rows
+from mastio.store.damage import decode_one, read_rows
 from mastio.store.engine import Database
 
 MOST_ROWS = 2000
@@ -103,4 +103,4 @@ class Collection(Generic[N]):
         rows = read_rows(connection, select(self._table).where(column == name), column)
         if not rows:
             raise BadRequest(f"There is no {self._noun} of this name.", code="not_found")
-        return self._decode(rows[0])
+        return decode_one(rows[0], self._decode)

@@ -12,6 +12,7 @@ from sqlalchemy import Row
 
 from mastio.connection_secrets import CredentialError, verify_secret
 from mastio.store.base import ConnectionCredential, ConnectionLimits, ConnectionRow, CredentialKind
+from mastio.store.damage import verify_name
 from mastio.store.rows import SecretFileError, read_secret_file
 from mastio.store.sealed import Sealer, SealError
 
@@ -33,7 +34,7 @@ class ConnectionCodec:
         if credential is not None:
             kind, options = credential["kind"], credential["options"]
             credential = ConnectionCredential(kind, self._secret(row, kind), options, row.secret_file)
-        return ConnectionRow(row.name, **{**said, **lists, "credential": credential, "limits": limits})
+        return ConnectionRow(verify_name(row), **{**said, **lists, "credential": credential, "limits": limits})
 
     def encode(self, connection: ConnectionRow) -> dict[str, Any]:
         document = asdict(connection)

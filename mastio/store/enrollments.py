@@ -118,7 +118,9 @@ class EnrollmentStore:
             )
         elif status is not None:
             statement = statement.where(enrollments.c.status == status)
-        return await read_page(self._database, statement, limit, lambda row: decode_enrollment(row, now))
+        return await read_page(
+            self._database, statement, limit, lambda row: decode_enrollment(row, now), enrollments.c.id
+        )
 
     async def approve(self, identifier: str, by: str, reason: str | None, now: float, issue: Issue) -> Enrollment:
         """Issue at once; the certificate waits for pickup. Replaces a revoked agent of that name.

@@ -112,7 +112,7 @@ class HoldStore:
             statement = statement.where(_UNDECIDED, holds.c.expires_at <= now)
         elif status is not None:
             statement = statement.where(holds.c.status == status)
-        return await read_page(self._database, statement, limit, lambda row: decode_hold(row, now))
+        return await read_page(self._database, statement, limit, lambda row: decode_hold(row, now), holds.c.id)
 
     async def get(self, identifier: str, now: float) -> Hold:
         """Raises `BadRequest` (not_found)."""

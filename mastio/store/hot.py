@@ -445,8 +445,7 @@ def _look_at_files(rows: list[AnyRow], column: str) -> SecretFiles:
 
 
 def _decode_signing_keys(rows: list[AnyRow], sealer: Sealer) -> tuple[SigningKey, ...]:
-    decoded, _ = decode_good(rows, lambda row: decode_signing_key(row, sealer), "signing_keys")
-    keys = [key for key in decoded if key is not None]
+    keys = [key for row in rows if (key := decode_signing_key(row, sealer)) is not None]
     return tuple(sorted(keys, key=lambda key: (key.created_at, key.id)))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any, TypeVar
@@ -14,8 +15,10 @@ from sqlalchemy import Row
 from mastio.store.base import (
     Admin,
     Agent,
+    AllowedTool,
     ApiKey,
     BudgetRow,
+    ClassRule,
     DetectorRow,
     Enrollment,
     EnrollmentToken,
@@ -24,8 +27,9 @@ from mastio.store.base import (
     ProviderRow,
     RedactionRow,
     SigningKey,
+    TypeRule,
 )
-from mastio.store.damage import DAMAGE, AnyRow, DamagedRow
+from mastio.store.damage import DAMAGE, AnyRow, DamagedRow, show_key, verify_name
 from mastio.store.keys import PURPOSES
 from mastio.store.sealed import Sealer, SealError
 
@@ -34,6 +38,10 @@ log = logging.getLogger("mastio.store")
 D = TypeVar("D")
 
 _REDACTION, _DETECTORS, _BUDGET = TypeAdapter(RedactionRow), TypeAdapter(DetectorRow), TypeAdapter(BudgetRow)
+_AGENT, _ADMIN, _API_KEY = TypeAdapter(Agent), TypeAdapter(Admin), TypeAdapter(ApiKey)
+_KEPT_APART = frozenset({"name", "is_damaged"})
+"""Members of an object that are not in its document."""
+
 BUDGET_MEMBERS = ("name", "unit", "limit", "period", "series", "scope", "subject")
 MAX_SECRET = 16 * 1024
 OWN_FILES = frozenset({"admin-token", *(f"{purpose}.key" for purpose in PURPOSES)})
@@ -41,23 +49,14 @@ OWN_FILES = frozenset({"admin-token", *(f"{purpose}.key" for purpose in PURPOSES
 
 
 def decode_agent(row: Row[Any]) -> Agent:
-    return Agent(
-        name=row.name,
-        spiffe_id=row.spiffe_id,
-        status=row.status,
-        groups=frozenset(row.groups),
-        attributes=row.attributes,
-        cert_sha256=row.cert_sha256,
-        not_after=row.not_after,
-        previous_cert_sha256=row.previous_cert_sha256,
-        previous_until=row.previous_until,
-        dpop_jkt=row.dpop_jkt,
-        public_jwks=tuple(row.public_jwks),
-        api_keys=row.api_keys,
-        version=row.version,
-        status_reason=row.status_reason,
-        created_at=row.created_at,
-    )
+    """Raises one of `DAMAGE` for a damaged row."""
+    return _decode_columns(row, _AGENT, Agent)
+
+
+def _decode_columns(row: Row[Any], adapter: TypeAdapter[D], kind: type[D]) -> D:
+    """The value of a row with a column for each member. Raises one of `DAMAGE` where a type, or a word, is another."""
+    members = {member.name: row._mapping[member.name] for member in fields(kind)}  # type: ignore[arg-type]
+    return adapter.validate_json(orjson.dumps(members), strict=True)
 
 
 def encode_agent(agent: Agent) -> dict[str, Any]:
@@ -80,7 +79,8 @@ def encode_agent(agent: Agent) -> dict[str, Any]:
 
 
 def decode_admin(row: Row[Any]) -> Admin:
-    return Admin(**{field.name: row._mapping[field.name] for field in fields(Admin)})
+    """Raises one of `DAMAGE` for a damaged row."""
+    return _decode_columns(row, _ADMIN, Admin)
 
 
 def encode_admin(admin: Admin) -> dict[str, Any]:
@@ -121,8 +121,8 @@ def encode_hold(hold: Hold) -> dict[str, Any]:
 
 def decode_policy(row: AnyRow) -> PolicyRow:
     """A damaged row has no source, and so keeps every change of policies out."""
-    if isinstance(row, DamagedRow):
-        return PolicyRow(row.name, None, True)  # type: ignore[arg-type]
+    if isinstance(row, DamagedRow) or not isinstance(row.name, str):
+        return PolicyRow(show_key(row.name), None, True)  # type: ignore[arg-type]
     return PolicyRow(row.name, row.cedar, row.enabled, row.mode)
 
 
@@ -131,16 +131,27 @@ def encode_policy(policy: PolicyRow) -> dict[str, Any]:
 
 
 def decode_redaction(row: AnyRow) -> RedactionRow:
-    return _decode_document(row, _REDACTION) or RedactionRow(row.name, {}, is_damaged=True)
-
-
-def _decode_document(row: AnyRow, adapter: TypeAdapter[D]) -> D | None:
-    """The value of a row whose members are in one JSON document; None for a damaged one."""
     try:
-        members = dict(orjson.loads(row.document))  # type: ignore[union-attr]
-        return adapter.validate_json(orjson.dumps({**members, "name": row.name}), strict=True)
+        members = _read_document(row, RedactionRow)
+        for rule in members["types"].values():
+            _verify_members(rule, TypeRule)
+        return _REDACTION.validate_json(orjson.dumps({**members, "name": row.name}), strict=True)
     except DAMAGE:
-        return None
+        return RedactionRow(show_key(row.name), {}, is_damaged=True)
+
+
+def _read_document(row: AnyRow, kind: type[Any]) -> dict[str, Any]:
+    """The members of a row that are in one JSON document. Raises one of `DAMAGE`."""
+    members = orjson.loads(row.document)  # type: ignore[union-attr]
+    _verify_members(members, kind, _KEPT_APART)
+    return dict(members)
+
+
+def _verify_members(members: Iterable[str], kind: type[Any], apart: frozenset[str] = frozenset()) -> None:
+    """Raises `ValueError` unless the members are those that are written, because a name that was damaged would leave
+    a default, and so another rule. Each version so far has written all of them."""
+    if set(members) != {member.name for member in fields(kind)} - apart:
+        raise ValueError("other members than those that are written")
 
 
 def encode_redaction(redaction: RedactionRow) -> dict[str, Any]:
@@ -150,7 +161,15 @@ def encode_redaction(redaction: RedactionRow) -> dict[str, Any]:
 
 
 def decode_detectors(row: AnyRow) -> DetectorRow:
-    return _decode_document(row, _DETECTORS) or DetectorRow(row.name, is_damaged=True)
+    try:
+        members = _read_document(row, DetectorRow)
+        for rule in members["classes"].values():
+            _verify_members(rule, ClassRule)
+        for tool in members["tools"]:
+            _verify_members(tool, AllowedTool)
+        return _DETECTORS.validate_json(orjson.dumps({**members, "name": row.name}), strict=True)
+    except DAMAGE:
+        return DetectorRow(show_key(row.name), is_damaged=True)
 
 
 def encode_detectors(row: DetectorRow) -> dict[str, Any]:
@@ -168,7 +187,7 @@ def decode_budget(row: AnyRow) -> BudgetRow:
         if budget.limit < 0 or (budget.scope is None) != (budget.subject is None):
             raise ValueError("a limit below zero, or half of a subject")
     except DAMAGE:
-        return BudgetRow(row.name, "requests", 0, "total", "", is_damaged=True)
+        return BudgetRow(show_key(row.name), "requests", 0, "total", "", is_damaged=True)
     return budget
 
 
@@ -185,8 +204,8 @@ def encode_budget(budget: BudgetRow) -> dict[str, Any]:
 
 
 def decode_api_key(row: Row[Any]) -> ApiKey:
-    values = {field.name: row._mapping[field.name] for field in fields(ApiKey)}
-    return ApiKey(**{**values, **{name: tuple(values[name]) for name in ("kinds", "models", "paths")}})
+    """Raises one of `DAMAGE` for a damaged row."""
+    return _decode_columns(row, _API_KEY, ApiKey)
 
 
 def encode_api_key(key: ApiKey) -> dict[str, Any]:
@@ -194,14 +213,19 @@ def encode_api_key(key: ApiKey) -> dict[str, Any]:
     return {**values, **{name: list(values[name]) for name in ("kinds", "models", "paths")}}
 
 
-def decode_signing_key(row: Row[Any], sealer: Sealer) -> SigningKey | None:
-    """None for a key that does not open: it then neither signs nor verifies."""
+def decode_signing_key(row: AnyRow, sealer: Sealer) -> SigningKey | None:
+    """None for a key that does not open, and for a damaged row: it then neither signs nor verifies."""
     try:
-        secret = bytes.fromhex(sealer.unseal(row.secret, f"signing_keys/{row.id}"))
-    except (SealError, ValueError) as error:
-        log.error("the signing key %s cannot be had: %s", row.id, error)
+        secret = bytes.fromhex(sealer.unseal(row.secret, f"signing_keys/{row.id}"))  # type: ignore[union-attr]
+        key = SigningKey(row.id, row.purpose, secret, row.created_at, row.active_from, row.retire_at)  # type: ignore[union-attr]
+        times = (key.created_at, key.active_from, key.active_from if key.retire_at is None else key.retire_at)
+        if not isinstance(key.id, str) or not all(isinstance(time, int | float) for time in times):
+            raise ValueError("a member of another type")
+    except (SealError, *DAMAGE) as error:
+        problem = error if isinstance(error, SealError) else "its row is damaged"
+        log.error("the signing key %s cannot be had: %s", show_key(row[0]), problem)
         return None
-    return SigningKey(row.id, row.purpose, secret, row.created_at, row.active_from, row.retire_at)
+    return key
 
 
 def encode_signing_key(key: SigningKey, sealer: Sealer) -> dict[str, Any]:
@@ -230,7 +254,7 @@ class ProviderCodec:
         """With the key in the clear, or without one when it cannot be had: the provider then refuses us."""
         secret = self._secret(row)
         return ProviderRow(
-            name=row.name,
+            name=verify_name(row),
             kind=row.kind,
             base_url=row.base_url,
             api_key=secret,

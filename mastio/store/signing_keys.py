@@ -10,6 +10,7 @@ from mastio.errors import ConfigurationError
 from mastio.rotation import in_force
 from mastio.store.base import SigningKey
 from mastio.store.changes import Change
+from mastio.store.damage import read_rows
 from mastio.store.engine import Database
 from mastio.store.rows import decode_signing_key, encode_signing_key
 from mastio.store.sealed import Sealer
@@ -70,7 +71,8 @@ class SigningKeyStore:
 
     def _list(self, connection: Connection, purpose: str) -> tuple[SigningKey, ...]:
         statement = select(signing_keys).where(signing_keys.c.purpose == purpose).order_by(signing_keys.c.version)
-        decoded = (decode_signing_key(row, self._sealer) for row in connection.execute(statement).all())
+        rows = read_rows(connection, statement, signing_keys.c.id)
+        decoded = (decode_signing_key(row, self._sealer) for row in rows)
         return tuple(sorted((key for key in decoded if key is not None), key=lambda key: (key.created_at, key.id)))
 
     def _add(self, connection: Connection, version: int, key: SigningKey) -> SigningKey:

@@ -117,6 +117,7 @@ def open_sqlite(url: URL, begin: str, patience: float) -> Engine:
 
     @event.listens_for(engine, "connect")
     def prepare(connection: Any, _: Any) -> None:
+        connection.text_factory = bytes.decode  # damaged text is a `ValueError`, and no error of the database
         cursor = connection.cursor()
         for pragma in ("journal_mode=TRUNCATE", "synchronous=FULL", "foreign_keys=ON", "trusted_schema=OFF"):
             cursor.execute(f"PRAGMA {pragma}")

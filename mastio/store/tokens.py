@@ -66,7 +66,7 @@ class TokenStore:
         """Tokens, the oldest first, beginning behind the `place` given by `after`; spent and expired ones too."""
         table = enrollment_tokens
         statement = select(table).where(table.c.place > after).order_by(table.c.place)
-        return await read_page(self._database, statement, limit, decode_token)
+        return await read_page(self._database, statement, limit, decode_token, enrollment_tokens.c.id)
 
     async def delete(self, identifier: str) -> None:
         """The token is good for nothing any more. Raises `BadRequest` (not_found)."""

@@ -211,6 +211,60 @@ async def test_bad_policies_are_not_stored(world: World, body: dict[str, Any]) -
     assert dict(world.directory.policies) == {"starter": STARTER}
 
 
+@pytest.mark.parametrize(
+    ("damage", "shown"),
+    [
+        ("cedar = CAST(x'70ff' AS TEXT)", {"cedar": "The row of this policy in the database is damaged."}),
+        ("cedar = x'ff00'", {"cedar": "b'\\xff\\x00'"}),
+        ("mode = 'enforced'", {"mode": "enforced"}),
+    ],
+)
+async def test_a_damaged_policy_is_shown_and_can_only_be_replaced(
+    world: World, damage: str, shown: dict[str, str]
+) -> None:
+    body = {"name": "guard", "cedar": PERMIT, "enabled": True, "mode": "enforce"}
+    assert (await world.call("POST", POLICIES, body)).status_code == 201
+    _damage(world, f"UPDATE policies SET {damage}")
+    found = (await world.call("GET", f"{POLICIES}/guard")).json()
+    assert found == {**body, **shown}
+    assert (await world.call("GET", POLICIES)).json()["items"] == [found]
+    for patch in ({}, {"enabled": False}, {"mode": "observe"}):
+        refused = await world.call("PATCH", f"{POLICIES}/guard", patch)
+        assert (refused.status_code, refused.json()["code"]) == (409, "conflict"), refused.text
+        assert "damaged" in refused.json()["message"]
+    if "cedar" in shown:
+        assert (await world.call("PUT", f"{POLICIES}/guard", found)).status_code == 422, "it is not written back"
+    assert (await world.call("PUT", f"{POLICIES}/guard", body)).json() == body
+    assert (await world.call("PATCH", f"{POLICIES}/guard", {"enabled": False})).status_code == 200
+
+
+async def test_lists_with_damaged_rows_are_answered(world: World) -> None:
+    agents = "/v1/admin/agents"
+    for name in ("alice", "bob"):
+        assert (await world.enrol(name, token=await world.token())).status_code == 201
+    for name in ("one", "two"):
+        assert (await world.call("POST", f"{agents}/alice/api-keys", {"name": name})).status_code == 201
+    for name in ("main", "other"):
+        assert (await world.call("POST", PROVIDERS, {**PROVIDER, "name": name})).status_code == 201
+    _damage(world, "UPDATE agents SET groups = '[' WHERE name = 'bob'")
+    _damage(world, "UPDATE api_keys SET paths = CAST(x'ff00' AS TEXT) WHERE name = 'one'")
+    _damage(world, "UPDATE providers SET models = '[' WHERE name = 'main'")
+    for path, left in ((agents, "alice"), (f"{agents}/alice/api-keys", "two"), (PROVIDERS, "other")):
+        answer = await world.call("GET", path)
+        assert answer.status_code == 200, answer.text
+        assert [item["name"] for item in answer.json()["items"]] == [left]
+    for path in (f"{agents}/bob", f"{PROVIDERS}/main"):
+        answer = await world.call("GET", path)
+        assert (answer.status_code, answer.json()["code"]) == (409, "conflict"), answer.text
+
+
+def _damage(world: World, statement: str) -> None:
+    database = sqlite3.connect(world.data / "db" / "control.sqlite", timeout=30)
+    with database:
+        database.execute(statement)
+    database.close()
+
+
 def test_the_starter_is_valid() -> None:
     verify_cedar(STARTER.cedar)
 

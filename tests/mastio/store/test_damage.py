@@ -7,7 +7,9 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from sqlalchemy import Connection, text
 
+from mastio.errors import BadRequest, ConfigurationError, Unavailable
 from mastio.exchange import Restriction
 from mastio.store.api_keys import NewApiKey
 from mastio.store.base import (
@@ -32,10 +34,17 @@ DAMAGE = {
         "UPDATE redaction SET document = '[]' WHERE name = 'half'",
         'UPDATE redaction SET document = \'{"types": {"IBAN": {"action": "maybe"}}}\' WHERE name = \'half\'',
         "UPDATE redaction SET document = x'ff00' WHERE name = 'half'",
+        "UPDATE redaction SET document = CAST(x'7bff' AS TEXT) WHERE name = 'half'",
+        "UPDATE redaction SET document = replace(document, 'agents', 'agentz') WHERE name = 'half'",
+        "UPDATE redaction SET document = json_remove(document, '$.agents') WHERE name = 'half'",
+        "UPDATE redaction SET document = replace(document, 'strategy', 'strategz') WHERE name = 'half'",
     ],
     "detectors": [
         "UPDATE detectors SET document = substr(document, 1, 20) WHERE name = 'half'",
         "UPDATE detectors SET document = '{\"tools\": [{\"sha256\": 1}]}' WHERE name = 'half'",
+        "UPDATE detectors SET document = replace(document, 'classes', 'clastes') WHERE name = 'half'",
+        "UPDATE detectors SET document = replace(document, 'block_threshold', 'block_thresholt') WHERE name = 'half'",
+        "UPDATE detectors SET document = json_remove(document, '$.tools[0].sha256') WHERE name = 'half'",
     ],
     "budgets": [
         "UPDATE budgets SET unit = 'furlongs' WHERE name = 'half'",
@@ -43,12 +52,39 @@ DAMAGE = {
         "UPDATE budgets SET amount = -1 WHERE name = 'half'",
         "UPDATE budgets SET amount = 'many' WHERE name = 'half'",
         "UPDATE budgets SET subject = 'alice' WHERE name = 'half'",
+        "UPDATE budgets SET series = CAST(x'ff00' AS TEXT) WHERE name = 'half'",
     ],
-    "policies": ["UPDATE policies SET cedar = x'ff00' WHERE name = 'half'"],
-    "providers": ["UPDATE providers SET models = '[' WHERE name = 'half'"],
-    "connections": ["UPDATE connections SET document = '{' WHERE name = 'half'"],
-    "agents": ["UPDATE agents SET groups = '[' WHERE name = 'half'"],
-    "api_keys": ["UPDATE api_keys SET kinds = '[' WHERE agent = 'half'"],
+    "policies": [
+        "UPDATE policies SET cedar = x'ff00' WHERE name = 'half'",
+        "UPDATE policies SET cedar = CAST(x'70ff' AS TEXT) WHERE name = 'half'",
+    ],
+    "providers": [
+        "UPDATE providers SET models = '[' WHERE name = 'half'",
+        "UPDATE providers SET base_url = CAST(x'ff00' AS TEXT) WHERE name = 'half'",
+    ],
+    "connections": [
+        "UPDATE connections SET document = '{' WHERE name = 'half'",
+        "UPDATE connections SET document = CAST(x'ff00' AS TEXT) WHERE name = 'half'",
+    ],
+    "agents": [
+        "UPDATE agents SET groups = '[' WHERE name = 'half'",
+        "UPDATE agents SET attributes = '[]' WHERE name = 'half'",
+        "UPDATE agents SET status_reason = CAST(x'ff00' AS TEXT) WHERE name = 'half'",
+        "UPDATE agents SET not_after = 'soon' WHERE name = 'half'",
+        "UPDATE agents SET status = 'activf' WHERE name = 'half'",
+        "UPDATE agents SET cert_sha256 = x'ff00' WHERE name = 'half'",
+    ],
+    "api_keys": [
+        "UPDATE api_keys SET kinds = '[' WHERE agent = 'half'",
+        "UPDATE api_keys SET created_by = CAST(x'ff00' AS TEXT) WHERE agent = 'half'",
+        "UPDATE api_keys SET expires_at = 'x' WHERE agent = 'half'",
+    ],
+    "admins": [
+        "UPDATE admins SET token_hash = x'ff00' WHERE name = 'half'",
+        "UPDATE admins SET token_hash = CAST(x'ff00' AS TEXT) WHERE name = 'half'",
+        "UPDATE admins SET role = 'admjn' WHERE name = 'half'",
+        "UPDATE admins SET expires_at = 'x' WHERE name = 'half'",
+    ],
 }
 CASES = [(section, statement) for section, statements in DAMAGE.items() for statement in statements]
 
@@ -59,11 +95,14 @@ async def fill(opened: Opened) -> None:
     for name in ("half", "mallory", "trudy"):
         await enrol(opened, name)
     await store.redaction.create(RedactionRow("half", {"IBAN": TypeRule("block")}, agents=("a*",), never=("x",)))
-    await store.detectors.create(DetectorRow("half", agents=("a*",)))
+    await store.detectors.create(
+        DetectorRow("half", {"pii": ClassRule("block", 3, 5)}, ("a*",), tools=(AllowedTool("t", "ab"),))
+    )
     await store.budgets.create(BudgetRow("half", "tokens", 5, "day", "series"))
     await store.policies.create(PolicyRow("half", "permit(principal, action, resource);"))
     await store.providers.create(ProviderRow("half", "openai", "https://api.example/v1"))
     await store.connections.create(ConnectionRow("half", "https://api.example"))
+    await store.admins.add("half", "admin", "mastio_admin_half", NOW)
     await store.api_keys.create(NewApiKey("half", "default", Restriction(), None), "op", NOW)
 
 
@@ -140,3 +179,122 @@ async def test_rows_are_what_was_written(opened_sqlite: Opened) -> None:
     assert await store.redaction.create(wanted) == directory.redaction["all"] == wanted
     assert await store.detectors.create(judged) == directory.detectors["all"] == judged
     assert await store.budgets.create(budget) == directory.budgets["all"] == budget
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE signing_keys SET created_at = 'x' WHERE purpose = 'audit'",
+        "UPDATE signing_keys SET retire_at = 'x' WHERE purpose = 'audit'",
+        "UPDATE signing_keys SET secret = x'ff00' WHERE purpose = 'audit'",
+        "UPDATE signing_keys SET secret = CAST(x'ff00' AS TEXT) WHERE purpose = 'audit'",
+    ],
+)
+async def test_a_damaged_signing_key_hides_no_other_one(opened_sqlite: Opened, statement: str) -> None:
+    opened = opened_sqlite
+    await enrol(opened, "mallory")
+    for purpose in ("token", "audit"):
+        await opened.store.signing_keys.ensure(purpose, NOW)
+    await opened.store.signing_keys.rotate("token", NOW + 1, NOW + 1, NOW + 9)
+    damage(opened, "signing_keys", statement)
+    async with open_store(opened.url, opened.data) as fresh:
+        for one in (opened, fresh):
+            await one.directory.refresh()
+            assert [key.purpose for key in one.directory.signing_keys] == ["token", "token"]
+        await fresh.store.agents.revoke("mallory", None, NOW)
+        assert fresh.directory.agents["mallory"].status == "revoked"
+        with pytest.raises(ConfigurationError):
+            await fresh.store.signing_keys.ensure("audit", NOW)
+
+
+@pytest.mark.parametrize("name", ["x'ff00'", "CAST(x'ff00' AS TEXT)"])
+@pytest.mark.parametrize("section", sorted({*DAMAGE} - {"api_keys"}))
+async def test_a_damaged_name_hides_no_revocation(opened_sqlite: Opened, section: str, name: str) -> None:
+    opened = opened_sqlite
+    await fill(opened)
+    damage(opened, section, f"UPDATE {section} SET name = {name} WHERE name = 'half'")
+    async with open_store(opened.url, opened.data) as fresh:
+        await fresh.store.agents.revoke("mallory", None, NOW)
+        for one in (opened, fresh):
+            await one.directory.refresh()
+            assert one.directory.agents["mallory"].status == "revoked"
+        rows = getattr(fresh.directory, section)
+        assert all(isinstance(row.name, str) for row in rows.values())
+        assert "half" not in {row.name for row in rows.values()}
+        if section in (*SETS, "policies"):
+            assert [row.is_damaged for row in rows.values()] == [True], "it keeps every other set out"
+
+
+async def test_an_error_of_the_database_is_no_damage(opened_sqlite: Opened) -> None:
+    """Nothing is known of any row then: the last copy stays, and it is said."""
+    opened = opened_sqlite
+    await fill(opened)
+    before = dict(opened.directory.agents)
+    damage(opened, "budgets", "ALTER TABLE budgets RENAME TO lost")
+    with pytest.raises(Unavailable):
+        await opened.directory.refresh()
+    assert not opened.directory.healthy
+    assert opened.directory.agents == before
+
+
+LISTED = [case for case in CASES if case[0] not in (*SETS, "policies", "api_keys")]
+
+
+@pytest.mark.parametrize(("section", "statement"), LISTED)
+async def test_a_damaged_row_is_left_out_of_the_list(opened_sqlite: Opened, section: str, statement: str) -> None:
+    opened = opened_sqlite
+    await fill(opened)
+    collection = getattr(opened.store, section)
+    whole = [item.name for item in (await collection.list(10)).items]
+    damage(opened, section, statement)
+    page = await collection.list(10)
+    assert [item.name for item in page.items] == [name for name in whole if name != "half"] and not page.more
+    with pytest.raises(BadRequest) as refused:
+        await collection.get("half")
+    assert refused.value.code == "conflict"
+
+
+@pytest.mark.parametrize("statement", DAMAGE["api_keys"])
+async def test_a_damaged_api_key_is_left_out_of_the_list(opened_sqlite: Opened, statement: str) -> None:
+    opened = opened_sqlite
+    await fill(opened)
+    key, _ = await opened.store.api_keys.create(NewApiKey("half", "other", Restriction(), None), "op", NOW)
+    damage(opened, "api_keys", f"{statement} AND name = 'default'")
+    assert [item.id for item in (await opened.store.api_keys.list("half", 10, 0)).items] == [key.id]
+
+
+async def test_pages_are_full_where_rows_are_damaged(opened_sqlite: Opened) -> None:
+    opened = opened_sqlite
+    names = [f"agent-{number}" for number in range(7)]
+    for name in names:
+        await enrol(opened, name)
+    damage(
+        opened, "agents", "UPDATE agents SET groups = '[' WHERE name IN ('agent-0', 'agent-1', 'agent-2', 'agent-4')"
+    )
+    agents = opened.store.agents
+    first, second = await agents.list(2), await agents.list(2, "agent-5")
+    assert ([agent.name for agent in first.items], first.more) == (["agent-3", "agent-5"], True)
+    assert ([agent.name for agent in second.items], second.more) == (["agent-6"], False)
+
+
+async def test_values_of_the_wrong_type_are_damage_on_every_database(opened: Opened) -> None:
+    await fill(opened)
+    texts = {
+        "agents": ("groups", '{"a": 1}'),
+        "admins": ("role", "admjn"),
+        "redaction": ("document", '{"types": {}, "agentz": ["a"]}'),
+        "detectors": ("document", '{"clastes": {}}'),
+    }
+
+    def write(connection: Connection, version: int) -> None:
+        for section, (column, value) in texts.items():
+            statement = f"UPDATE {section} SET {column} = :value, version = :version WHERE name = 'half'"
+            connection.execute(text(statement), {"value": value, "version": version})
+
+    await opened.database.change(write, *texts)
+    await opened.directory.refresh()
+    assert opened.directory.redaction["half"].is_damaged and opened.directory.detectors["half"].is_damaged
+    assert "half" not in opened.directory.agents and not opened.directory.admins
+    await opened.store.agents.revoke("mallory", None, NOW)
+    assert opened.directory.agents["mallory"].status == "revoked"
+    assert [agent.name for agent in (await opened.store.agents.list(10)).items] == ["mallory", "trudy"]
