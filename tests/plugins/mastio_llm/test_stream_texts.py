@@ -178,6 +178,28 @@ def test_responses() -> None:
         assert out[-1]["response"]["output"][0]["content"][0]["text"] == CLEAN
 
 
+def test_a_beginning_that_is_held_back_whole_comes_in_a_piece_of_its_own() -> None:
+    """There is no piece behind it that it could go out with."""
+    begin, held = {"type": "content_block_start", "index": 0}, SECRET[:6]
+    for name in ("text", "thinking"):
+        sent = events(
+            {**begin, "content_block": {"type": name, name: held}}, {"type": "content_block_stop", "index": 0},
+        )  # fmt: skip
+        start, piece, stop = documents(rewrite(MESSAGES, "events", sent))
+        assert start["content_block"] == {"type": name, name: ""}
+        assert piece == {"type": "content_block_delta", "index": 0, "delta": {"type": f"{name}_delta", name: held}}
+        assert stop["type"] == "content_block_stop"
+    place = {"item_id": "m", "output_index": 0, "content_index": 0}
+    sent = events(
+        {"type": "response.content_part.added", **place, "part": {"type": "output_text", "text": held}},
+        {"type": "response.output_text.done", **place, "text": held},
+    )
+    added, piece, done = documents(rewrite(RESPONSES, "events", sent))
+    assert (added["type"], added["part"]["text"]) == ("response.content_part.added", "")
+    assert piece == {"type": "response.output_text.delta", **place, "delta": held}
+    assert done["text"] == held
+
+
 def content(text: str, finish: str | None = None) -> Any:
     made: dict[str, Any] = {"candidates": [{"content": {"parts": [{"text": text}], "role": "model"}, "index": 0}]}
     if finish:
