@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
+import weakref
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -198,6 +200,23 @@ def test_a_beginning_that_is_held_back_whole_comes_in_a_piece_of_its_own() -> No
     assert (added["type"], added["part"]["text"]) == ("response.content_part.added", "")
     assert piece == {"type": "response.output_text.delta", **place, "delta": held}
     assert done["text"] == held
+
+
+def test_a_stream_that_is_cut_leaves_no_cycle() -> None:
+    call = {"index": 0, "function": {"arguments": '{"a": "'}}
+    windows = events({"choices": [{"index": 0, "delta": {"content": "a", "tool_calls": [call]}}]})
+
+    async def cut() -> weakref.ref[Any]:
+        rewriter: Any = LAYOUTS[CHAT]["events"].stream([Watching()])
+        async for _ in rewriter.feed(windows[0], False):
+            pass
+        return weakref.ref(rewriter)
+
+    gc.disable()
+    try:
+        assert asyncio.run(cut())() is None
+    finally:
+        gc.enable()
 
 
 def content(text: str, finish: str | None = None) -> Any:
