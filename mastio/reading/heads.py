@@ -40,7 +40,8 @@ _PROTOCOL = OPTIONAL | {
     "age", "anthropic-beta", "anthropic-version", "content-encoding", "content-language", "content-length",
     "content-range", "content-type", "date", "etag", "expires", "if-match", "if-modified-since", "if-none-match",
     "if-range", "if-unmodified-since", "last-modified", "openai-beta", "openai-processing-ms", "openai-version",
-    "range", "request-id", "retry-after", "server", "vary", "x-cache", "x-provider", "x-request-id", "x-should-retry",
+    "range", "request-id", "retry-after", "server", "vary", "x-cache", "x-cost-usd", "x-model", "x-provider",
+    "x-request-id", "x-should-retry", "x-tokens-input", "x-tokens-output",
 }  # fmt: skip
 _PREFIXES = ("accept-", "anthropic-ratelimit-", "x-ratelimit-", "x-stainless-")
 """Headers whose words and versions say nothing of anybody: what they mean is known."""
