@@ -145,10 +145,10 @@ async def open_app(data: Path, slot: int, config: Path | None = None) -> AsyncIt
 
     opened_pipeline = asyncio.Event()
 
-    async def note(entry: Entry) -> int:
+    async def note(entry: Entry, principal: Principal | None = None, action: Action | None = None) -> int:
         await opened_pipeline.wait()  # plugins are opened before the pipeline is
         assert pipeline is not None
-        return await pipeline.note(entry)
+        return await pipeline.note(entry, principal, action)
 
     services = Services(
         data=data,

@@ -610,13 +610,14 @@ class Pipeline:
         masked: dict[str, Any] = mask_all(partial(self.mask, recorded.principal, recorded.action), facts)
         return masked
 
-    async def note(self, entry: Entry) -> int:
+    async def note(self, entry: Entry, principal: Principal | None = None, action: Action | None = None) -> int:
         """`services.note`: an event that a plugin tells of, perhaps in words of an agent. Raises `AuditError`."""
         said = entry.request or {}
         names = WRITTEN_IN_EVENTS & said.keys() if self._maskers and entry.agent is not None else ()
         if names and entry.agent is not None:
-            principal, action = Principal(entry.agent, frozenset({"agent"})), Action(entry.kind, "Appliance", "self")
-            masked = {name: mask_all(partial(self.mask, principal, action), said[name]) for name in names}
+            whose = principal or Principal(entry.agent, frozenset({"agent"}))
+            mask = partial(self.mask, whose, action or Action(entry.kind, "Appliance", "self"))
+            masked = {name: mask_all(mask, said[name]) for name in names}
             entry = replace(entry, request={**said, **masked})
         return await self._record(entry)
 

@@ -160,6 +160,16 @@ class Upstreams(Protocol):
         """
 
 
+class NoteEvent(Protocol):
+    """Records an event that is no exchange."""
+
+    async def __call__(self, entry: Entry, principal: Principal | None = None, action: Action | None = None) -> int:
+        """The index of the entry. `principal` and `action`: where the event is of an exchange, whose it is and what is
+        done; policies for them say what in its words is masked. Raises `AuditError`.
+        """
+        ...
+
+
 class NoteUses(Protocol):
     """Keeps when API keys were last used. Not for each exchange: gather uses, and hand them over now and then."""
 
@@ -207,8 +217,7 @@ class Services:
     showing it, not a way to skip the pipeline."""
     note_api_key_uses: NoteUses
     approvals: Approvals
-    note: Callable[[Entry], Awaitable[int]]
-    """Records an event that is no exchange. Raises `AuditError`."""
+    note: NoteEvent
     now: Callable[[], float]
     monotonic: Callable[[], float] = time.monotonic
 

@@ -66,6 +66,43 @@ def test_nginx_accepts_what_is_rendered(tmp_path: Path, version: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
+def show(uri: str) -> str:
+    """What the access line has of a request line's target: the map of the template, read as nginx does."""
+    block = (
+        (Path(__file__).parents[1] / "nginx" / "mastio.conf")
+        .read_text()
+        .partition("map $request_uri $mastio_path {")[2]
+        .partition("\n}")[0]
+    )
+    for pattern, said in re.findall(r'^    "~(.*?)" "?([^\n]*?)"?;$', block, re.MULTILINE) if uri else ():
+        if match := re.search(pattern.replace("(?<", "(?P<").replace("(?P<!", "(?<!"), uri):
+            return re.sub(r"\$(\w+?)(?=\W|$)", lambda name, m=match: m[name[1]], said)
+    return "(not readable)"
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "/v1beta/models/VALUE%3AgenerateContent", "//v1/egress/c/VALUE", "/%761/egress/c/VALUE", "/v1/%65gress/c/VALUE",
+        "/v1/Egress/c/VALUE", "/v1//egress/c/VALUE", "/v1/./egress/c/VALUE", "/v1/x/../egress/c/VALUE", "/VALUE",
+        "/V1/egress/c/VALUE", "/v1\\egress/c/VALUE", "/v1/egress/c/VALUE", "/v1/models/VALUE", "/v1/egress/c/d/VALUE?x",
+        "/v1/models/VALUE:generateContent", "/v1/chat?VALUE", "https://host/v1/egress/c/VALUE", "/v1/models//VALUE",
+    ],
+)  # fmt: skip
+def test_the_access_line_has_no_word_of_an_agent(uri: str) -> None:
+    assert "VALUE" not in show(uri)
+
+
+def test_the_access_line_shows_what_was_asked_for() -> None:
+    for route in PLAN.routes:
+        if "{" not in route.path or "admin" in route.path:
+            path = route.path.replace("{", "").replace("}", "")
+            assert show(path) == show(f"{path}?x") == path
+    assert (show("/"), show("/v1/x/%0a"), show("/v1/egress/api/x")) == ("/", "/v1/x/%0a", "/v1/egress/api/...")
+    assert show("/v1beta/models/g/m:generateContent?alt=sse") == "/v1beta/models/...:generateContent"
+    assert (show("/v1/\u2028"), show("")) == ("(not readable)", "(not readable)")
+
+
 def test_identity_comes_from_the_edge_alone() -> None:
     good = [(b"x-edge-secret", b"s"), (b"x-edge-certificate", b"pem"), (b"x-edge-address", b"10.0.0.1")]
     assert read_edge_headers(good, b"s") == (b"pem", "10.0.0.1")

@@ -54,13 +54,16 @@ class Frame(NamedTuple):
 
     def with_fields(self, changed: Mapping[str, str]) -> Frame:
         """With other values of these fields."""
-        head, raw = self.head, self.raw
-        for name, value in self.fields:
-            if name in changed:
-                old = f"{name}: {value}".encode()
-                new = f"{name}: {' '.join(changed[name].split())}".encode()
-                head, raw = head.replace(old, new, 1), raw.replace(old, new, 1)
-        return self._replace(head=head, raw=raw)
+        lines = {
+            f"{name}: {value}".encode(): f"{name}: {' '.join(changed[name].split())}".encode()
+            for name, value in self.fields
+            if name in changed
+        }
+
+        def change(said: bytes) -> bytes:
+            return _LINE.sub(lambda line: lines.get(line.group().removeprefix(BOM_UTF8), line.group()), said)
+
+        return self._replace(head=change(self.head), raw=change(self.raw))
 
 
 def split_events(window: bytes) -> Iterator[Frame]:

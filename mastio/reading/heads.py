@@ -1,16 +1,18 @@
 """What stands before a body and goes upstream with it: an address, a model's name, headers. Pure.
 
-Nobody can put another text in its place, so what is to be redacted there is refused.
+Nobody can put another text in its place, so what is to be redacted there is refused, or the header stays behind where
+a call does the same without it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from email.errors import MessageError
 from email.header import decode_header
 from functools import lru_cache
-from urllib.parse import unquote
+from typing import Any
+from urllib.parse import quote, unquote, unquote_to_bytes
 
 from mastio.errors import Blocked
 from mastio.inspection import UNINSPECTED, Finding, Passage, Texts
@@ -28,6 +30,25 @@ the id that a provider gives a request."""
 _TRACE = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 """`traceparent` (W3C Trace Context §3.2): random digits."""
 
+OPTIONAL = frozenset({
+    "accept", "accept-charset", "accept-datetime", "accept-language", "cache-control", "last-event-id", "pragma",
+    "prefer", "traceparent", "tracestate", "user-agent",
+})  # fmt: skip
+"""Of a request: without them it does the same."""
+
+_PROTOCOL = OPTIONAL | {
+    "age", "anthropic-beta", "anthropic-version", "content-encoding", "content-language", "content-length",
+    "content-range", "content-type", "date", "etag", "expires", "if-match", "if-modified-since", "if-none-match",
+    "if-range", "if-unmodified-since", "last-modified", "openai-beta", "openai-processing-ms", "openai-version",
+    "range", "request-id", "retry-after", "server", "vary", "x-cache", "x-cost-usd", "x-model", "x-provider",
+    "x-request-id", "x-should-retry", "x-tokens-input", "x-tokens-output",
+}  # fmt: skip
+_PREFIXES = ("accept-", "anthropic-ratelimit-", "x-ratelimit-", "x-stainless-")
+"""Headers whose words and versions say nothing of anybody: what they mean is known."""
+
+_UNIT = re.compile(rb"%[0-9A-Fa-f]{2}|.", re.DOTALL)
+_BETWEEN = re.compile(rb"[/?&=#;,]")
+
 MOST_ENCODED = 1024
 """Characters of a value that has encoded words."""
 
@@ -38,12 +59,21 @@ MOST_CHECKED = 512
 class Headed:
     """`Texts` of a body and of what stands before it."""
 
-    def __init__(self, before: Sequence[Passage], headers: Sequence[Passage], body: Texts | None, what: str) -> None:
-        """`before`: what is named `what`, the address or the model."""
+    def __init__(
+        self,
+        before: Sequence[Passage],
+        headers: Sequence[Passage],
+        body: Texts | None,
+        what: str,
+        leave_out: Callable[[Collection[str]], bool] = lambda names: False,
+    ) -> None:
+        """`before`: what is named `what`, the address or the model. `leave_out`: as `leave_out` here, of the headers
+        that go up."""
         self._head = [*before, *headers]
         self._headers_from = len(before)
         self._body = body
         self._what = what
+        self._leave_out = leave_out
 
     @property
     def passages(self) -> Sequence[Passage]:
@@ -66,35 +96,77 @@ class Headed:
 
     def replace(self, texts: Mapping[int, str]) -> bytes:
         """Raises `Blocked`."""
-        if self._body is None or any(number < len(self._head) for number in texts):
+        names = {self._head[number].name for number in texts if self._headers_from <= number < len(self._head)}
+        if any(number < self._headers_from for number in texts) or (names and not self._leave_out(names)):
             raise Blocked(f"What is to be redacted stands in {self._what} or in a header.")
-        return self._body.replace({number - len(self._head): text for number, text in texts.items()})
+        if self._body is None:
+            return b""
+        return self._body.replace(
+            {number - len(self._head): text for number, text in texts.items() if number >= len(self._head)}
+        )
 
 
-def read_headers(headers: Iterable[tuple[str, bytes]]) -> Iterator[Passage]:
-    """The values that say more than words and versions, decoded from percent and from encoded words (RFC 2047). Raises
-    `Blocked` for what is no UTF-8."""
+def leave_out(headers: list[tuple[Any, Any]], named: Collection[str], names: Collection[str]) -> bool:
+    """Take the headers of these names out, and say so; False: they have to stay. `named`: those that an admin named."""
+    if any(name in named or name not in OPTIONAL for name in names):
+        return False
+    gone = {*names, *(name.encode("latin-1") for name in names)}
+    headers[:] = [pair for pair in headers if pair[0] not in gone]
+    return True
+
+
+def read_headers(headers: Iterable[tuple[str, bytes]], named: Collection[str] = ()) -> Iterator[Passage]:
+    """The values, decoded from percent and from encoded words (RFC 2047), but for words and versions in headers of the
+    protocol. `named`: those that an admin named, each of which is looked at. Raises `Blocked`."""
     for name, value in headers:
-        try:
-            text = value.decode()
-        except UnicodeDecodeError as error:
-            raise Blocked("A header is no text, so it cannot be inspected.") from error
-        if text and not is_harmless(text) and not (name == "traceparent" and _TRACE.fullmatch(text)):
+        text = _read(value)
+        if text and (name in named or not _is_plain(name, text)):
             yield Passage(_decode(text), "other", name)
 
 
 def read_reply_header(name: bytes, value: bytes) -> Passage | None:
-    """None for words and versions, and for cookies, which are the caller's to send back as they are."""
-    text = value.decode("utf-8", "replace") if not value.isascii() else value.decode("ascii")
-    if not text or is_harmless(text) or name == b"set-cookie":
+    """None for words and versions in headers of the protocol, and for cookies, which are the caller's to send back as
+    they are."""
+    text, said = value.decode("utf-8", "replace"), name.decode("latin-1")
+    if not text or name == b"set-cookie" or _is_plain(said, text):
         return None
-    return Passage(unquote(text), "other", name.decode("latin-1"))
+    return Passage(unquote(text), "other", said)
 
 
 def write_reply_header(value: bytes, was: str, now: str) -> bytes | None:
-    """The value with another text, where it said just that text and can say the other; else None."""
-    is_plain = value == was.encode() and now.isascii() and now.isprintable()
-    return now.encode() if is_plain else None
+    """The value with another text, quoted where the value is; None where it cannot say it."""
+    if value == was.encode():
+        return now.encode() if now.isascii() and now.isprintable() else None
+    old, new = was.encode(), now.encode()
+    if unquote_to_bytes(value) != old or not value.isascii():
+        return None
+    start = _count_same(old, new)
+    end = _count_same(old[: start - 1 if start else None : -1], new[: start - 1 if start else None : -1])
+    if _BETWEEN.search(old, start, len(old) - end) is not None:
+        return None  # two values, perhaps, and what stands between them
+    units = _UNIT.findall(value)  # one for each byte
+    return b"".join(
+        (*units[:start], quote(new[start : len(new) - end], safe="").encode("ascii"), *units[len(units) - end :])
+    )
+
+
+def _count_same(one: bytes, other: bytes) -> int:
+    """How many bytes both begin with."""
+    most = min(len(one), len(other))
+    return next((n for n in range(most) if one[n] != other[n]), most)
+
+
+def _read(value: bytes) -> str:
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return value.decode("latin-1")
+
+
+def _is_plain(name: str, text: str) -> bool:
+    if name not in _PROTOCOL and not name.startswith(_PREFIXES):
+        return False
+    return is_harmless(text) or (name == "traceparent" and _TRACE.fullmatch(text) is not None)
 
 
 @lru_cache(maxsize=1024)
@@ -110,6 +182,6 @@ def _decode(text: str) -> str:
         raise Blocked("A header has too much in an encoding to be inspected.")
     try:
         parts = decode_header(text)
-        return "".join(said if isinstance(said, str) else said.decode(code or "ascii") for said, code in parts)
+        return "".join(said if isinstance(said, str) else said.decode(code or "latin-1") for said, code in parts)
     except (MessageError, LookupError, ValueError) as error:
         raise Blocked("A header has an encoding that cannot be inspected.") from error

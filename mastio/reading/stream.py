@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import orjson
@@ -245,10 +246,8 @@ class StreamRewriter:
             if len(self._channels) >= MAX_CHANNELS:
                 raise DispatchError("The provider's stream has more texts at once than anybody reads.")
 
-            def open_filters(name: str) -> Sequence[Filter]:
-                return [open_filter(watch, delta.carrier, name) for watch in self._watches]
-
-            channel: Channel = JsonText(open_filters) if delta.is_json else PlainText(open_filters(""))
+            opens = partial(_open_filters, self._watches, delta.carrier)
+            channel: Channel = JsonText(opens) if delta.is_json else PlainText(opens(""))
         else:
             channel = open_one[0]
         self._channels[delta.channel] = (channel, frame)
@@ -342,3 +341,7 @@ class StreamRewriter:
             return frame.raw
         held = self._end(ALL)
         return b",\r\n" + held.removesuffix(b",\r\n") + frame.raw if held else frame.raw
+
+
+def _open_filters(watches: Sequence[Watch], carrier: Carrier, name: str) -> list[Filter]:
+    return [open_filter(watch, carrier, name) for watch in watches]

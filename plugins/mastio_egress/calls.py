@@ -13,7 +13,7 @@ from mastio.destination import find_destination
 from mastio.errors import BadRequest, Denied, DispatchError
 from mastio.exchange import JSON, Action, Entry, Intake, Message, Principal, Recorded, Reply, RequestHead
 from mastio.inspection import Finding
-from mastio.services import UpstreamReply
+from mastio.services import NoteEvent, UpstreamReply
 from mastio.store.base import ConnectionRow
 from mastio.strictjson import Allowance, JsonError, TooManyValues, parse
 from mastio_egress.credentials import Outgoing
@@ -25,7 +25,6 @@ from mastio_egress.replies import Answered, answer
 from mastio_egress.texts import open_layout
 
 Permits = Callable[[Principal, Action, Sequence[Finding]], Awaitable[bool]]
-Note = Callable[[Entry], Awaitable[int]]
 Close = Callable[[], Awaitable[None]]
 Sending = AbstractAsyncContextManager[UpstreamReply]
 
@@ -51,7 +50,7 @@ class Plan:
 class Calls:
     """The hooks of `egress.http`."""
 
-    def __init__(self, registry: Registry, permits: Permits, note: Note) -> None:
+    def __init__(self, registry: Registry, permits: Permits, note: NoteEvent) -> None:
         """`permits` and `note`: those of `Services`."""
         self._registry = registry
         self._permits = permits
@@ -199,7 +198,9 @@ class Calls:
             Entry(
                 recorded.head.id, "event", REDIRECT, recorded.action.target, recorded.principal.name,
                 decision={"effect": "allow"}, request=request,
-            )
+            ),
+            recorded.principal,
+            recorded.action,
         )  # fmt: skip
 
 

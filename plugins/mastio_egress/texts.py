@@ -19,7 +19,7 @@ from mastio.exchange import RequestHead
 from mastio.inspection import Carrier, Finding, Layout, Passage, Texts
 from mastio.reading.document import MAX_TEXTS, Document
 from mastio.reading.frames import is_object_to_others
-from mastio.reading.heads import Headed, read_headers
+from mastio.reading.heads import Headed, leave_out, read_headers
 from mastio.reading.stream import Delta, Key, Shape, StreamRewriter
 from mastio.request_headers import COOKIES
 from mastio.store.base import ConnectionRow
@@ -118,22 +118,32 @@ class Lines:
         return b"\n".join(lines)
 
 
-def open_layout(row: ConnectionRow, head: RequestHead, sent: Iterable[tuple[str, str]] = ()) -> Layout:
-    """For one request to a connection that is inspected in one direction or both. `sent`: the headers that go up."""
+def open_layout(row: ConnectionRow, head: RequestHead, sent: list[tuple[str, str]] | None = None) -> Layout:
+    """For one request to a connection that is inspected in one direction or both. `sent`: the headers that go up, of
+    which some may be left out."""
+    sent = [] if sent is None else sent
     names = frozenset(name.encode("latin-1") for name in (*row.request_headers, *(name for name, _ in sent)))
-    request = partial(read_request, head, names - COOKIES) if row.inspect_request else read_nothing
+    request = partial(read_request, head, names - COOKIES, row, sent) if row.inspect_request else read_nothing
     return Layout(request, read_reply, open_stream, row.inspect_response)
 
 
-def read_request(head: RequestHead, sent: Collection[bytes], raw: bytes, document: Any) -> Texts:
-    """`sent`: names of the headers that are looked at. Raises `Blocked` for what nobody can look into."""
+def read_request(
+    head: RequestHead,
+    seen: Collection[bytes],
+    row: ConnectionRow,
+    sent: list[tuple[str, str]],
+    raw: bytes,
+    document: Any,
+) -> Texts:
+    """`seen`: names of the headers that are looked at. Raises `Blocked` for what nobody can look into."""
     if head.header(b"content-encoding") not in (None, b"identity"):
         raise Blocked("The body is encoded, so it cannot be inspected.")
     url = list(read_url(head.params.get("path", ""), head.query))
     if not head.method.isalpha():
         url.append(Passage(head.method, "other", "method"))
-    headers = list(read_headers((name.decode("latin-1"), value) for name, value in head.headers if name in sent))
-    return Headed(url, headers, _read_body(head, raw, document), "the URL")
+    named = frozenset(name.lower() for name in row.request_headers)
+    headers = read_headers(((name.decode("latin-1"), value) for name, value in head.headers if name in seen), named)
+    return Headed(url, list(headers), _read_body(head, raw, document), "the URL", partial(leave_out, sent, named))
 
 
 def _read_body(head: RequestHead, raw: bytes, document: Any) -> Texts | None:

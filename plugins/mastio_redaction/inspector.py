@@ -14,6 +14,7 @@ from mastio import aside
 from mastio.errors import Blocked, InspectionError
 from mastio.exchange import Action, Principal
 from mastio.inspection import UNINSPECTED, Block, Carrier, Filter, Finding, Pass, Passage, Redact, Verdict, merge
+from mastio_redaction.catalogue import DEFAULT
 from mastio_redaction.cells import MAX_HEAD
 from mastio_redaction.columns import find_table_head
 from mastio_redaction.engine import Engine, Span
@@ -209,23 +210,38 @@ class Inspector:
         return Redact(outcome.texts, findings, seen) if outcome.texts else Pass(findings, seen)
 
     def mask(self, principal: Principal, action: Action, text: str) -> str:
-        """`hooks.Mask`: tags in the place of values that anybody looks for. Most texts come again and again."""
+        """`hooks.Mask`: tags in the place of values that policies redact or block, and of secrets. Most texts come again
+        and again."""
         engine = self.finder.engine
         if engine is not self._masked_by:
             self._masked_by, self._clean = engine, set()
         if text in self._clean:
             return text
         if not engine.find(text):
-            if len(self._clean) < MOST_CLEAN and len(text) <= LONGEST_CLEAN:
+            if len(text) <= LONGEST_CLEAN:
+                if len(self._clean) >= MOST_CLEAN:
+                    self._clean.clear()
                 self._clean.add(text)
             return text
         side = self.rulings.find(principal, action).request
+        if text.startswith("/"):  # what is found in a part of a path leaves the others as they are
+            masked = "/".join(self._mask(principal, side, part) for part in text.split("/"))
+            if masked != text:
+                return masked
+        return self._mask(principal, side, text)
 
+    def _mask(self, principal: Principal, side: Side, text: str) -> str:
         def choose(span: Span) -> Strategy | None:
-            is_meant = side.rule(span.type).action != "off" and text[span.start : span.end].casefold() not in side.never
-            return "tag" if is_meant else None
+            action = side.rule(span.type).action
+            is_meant = action in ("redact", "block") or (action == "flag" and self._is_hidden(span.type))
+            return "tag" if is_meant and text[span.start : span.end].casefold() not in side.never else None
 
-        return self.open_vault(principal).apply(text, engine.find(text, only=side.only), choose)
+        found = self.finder.engine.find(text, only=side.only) if text else ()
+        return self.open_vault(principal).apply(text, found, choose) if found else text
+
+    def _is_hidden(self, kind: str) -> bool:
+        """Whether entries do not have it even where it is only flagged: secrets, what has a check, an admin's own."""
+        return kind in DEFAULT or self.finder.classes.get(kind, "custom") in ("credential", "custom")
 
     def open_vault(self, principal: Principal) -> Vault:
         """The same value of one agent has the same token in all of its exchanges."""

@@ -94,6 +94,20 @@ def test_what_an_admin_named_stays() -> None:
     assert intent.target == outcome.target == VALUE
 
 
+async def test_an_event_of_an_exchange_is_masked_by_its_own_policies() -> None:
+    asked: list[Any] = []
+
+    def mask(principal: Principal, action: Action, text: str) -> str:
+        asked.append((principal, action))
+        return "<X>"
+
+    world = World(mask=mask)
+    pipeline = Pipeline([CHAT], [("test", world.hooks)], world.services, Telemetry(), 10)
+    alice, action = Principal("alice", frozenset({"agent"}), groups=frozenset({"crm"})), Action("egress.http", "C", "c")
+    await pipeline.note(Entry("id", "event", "egress.redirect", agent="alice", request={"path": "/a"}), alice, action)
+    assert asked == [(alice, action)] and world.entries[-1].request == {"path": "<X>"}
+
+
 async def test_an_event_of_a_plugin_has_them_too() -> None:
     world = Masked()
     await world.run()

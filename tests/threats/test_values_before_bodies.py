@@ -80,15 +80,19 @@ def test_what_stands_before_a_body_is_refused_and_leaves_no_trace(world: World) 
         refused(last[-1])
     refused(scene.call("GET", f"/echo/{HIDDEN}"), 400)
     for name, text in (
-        ("user-agent", f"me {CARD}"),
+        ("if-match", f'"{CARD}"'),
         ("content-disposition", f"form-data; filename*=UTF-8''{HIDDEN}.pdf"),
         ("content-disposition", "form-data; filename==?utf-8?Q?=34012888888881881?="),
     ):
         refused(scene.call("POST", "/echo", content=b"{}", headers={name: text}))
     refused(world.ask("/v1/chat/completions", chat(f"p/{CARD}")))
     refused(world.ask("/v1/chat/completions", chat(f"p/model {SPACED}")))
-    refused(world.ask("/v1/chat/completions", chat("p/m"), user_agent=f"me {CARD}"))
     refused(world.ask("/v1/chat/completions", chat("p/m"), openai_beta=CARD))
+    for served in (
+        scene.call("GET", "/echo", headers={"user-agent": f"me {CARD}", "tracestate": f"a={CARD}"}),
+        world.ask("/v1/chat/completions", chat("p/m"), user_agent=f"me {CARD}"),
+    ):
+        assert served.status_code == 200, "it does the same without them"
     contents = {"contents": [{"parts": [{"text": "hello"}]}]}
     for model in (CARD, f"g/{CARD}"):
         refused(world.ask(f"/v1beta/models/{model}:generateContent", contents))

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from mastio.exchange import RequestHead
 from mastio.inspection import Layout, Passage, ReadTexts, Texts
 from mastio.reading.document import Document, is_model
-from mastio.reading.heads import Headed, is_harmless, read_headers
+from mastio.reading.heads import Headed, leave_out, read_headers
 from mastio.reading.stream import Shape, StreamRewriter
 from mastio.store.base import ProviderKind
 from mastio_llm.dialects import OPERATIONS
@@ -40,6 +40,9 @@ _SHAPES = {
 }
 
 
+_PLAIN_QUERIES = frozenset({"?alt=sse", "?alt=json", "?beta=true"})
+
+
 class Above(NamedTuple):
     """What goes up beside the body of a call: the providers' kinds, the headers that settings add, and the query."""
 
@@ -58,7 +61,7 @@ def open_layout(above: Above, form: Form) -> Layout:
 
 def _read_request(above: Above, read: ReadTexts, raw: bytes, document: Any) -> Texts:
     said = [] if is_model(above.model) else [above.model]
-    if above.query and not is_harmless(above.query[1:]):
+    if above.query and above.query not in _PLAIN_QUERIES:
         said.append(above.query)
     sent = {
         n: (pair[0].decode("latin-1"), pair[1])
@@ -66,11 +69,13 @@ def _read_request(above: Above, read: ReadTexts, raw: bytes, document: Any) -> T
         for n, pair in enumerate(above.head.headers)
         if goes_up(pair[0], kind) or pair[0] in above.named
     }
-    passages = list(read_headers(sent.values()))
+    named = frozenset(name.decode("latin-1") for name in above.named)
+    passages = list(read_headers(sent.values(), named))
     texts = read(raw, document)
     if not said and not passages:
         return texts
-    return Headed([Passage(text, "other") for text in said], passages, texts, "the model's name")
+    before = [Passage(text, "other") for text in said]
+    return Headed(before, passages, texts, "the model's name", partial(leave_out, above.head.headers, named))
 
 
 LAYOUTS = {path: make_layouts(_SHAPES.get(path, gemini.CONTENTS)) for path in OPERATIONS}

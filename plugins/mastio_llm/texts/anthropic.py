@@ -27,7 +27,7 @@ def _deltas(event: dict[str, Any]) -> Iterator[Delta]:
     elif kind == BEGINS:
         holder = member(event, "content_block")
         for name in _BEGUN:
-            if isinstance(holder.get(name), str) and holder[name]:
+            if isinstance(holder.get(name), str):
                 yield Delta((index, name), holder, name)
 
 
@@ -44,8 +44,8 @@ def _strip(event: dict[str, Any]) -> None:
     if event.get("type") == BEGINS:
         block = event.pop("content_block")
         event["type"] = GOES_ON
-        name = next(name for name in _BEGUN if block.get(name))
-        event["delta"] = {"type": f"{name}_delta", name: block[name]}
+        name = next((name for name in _BEGUN if block.get(name)), "text")
+        event["delta"] = {"type": f"{name}_delta", name: block.get(name, "")}
 
 
 MESSAGES = Shape(_deltas, _ends, _strip, NAMES)

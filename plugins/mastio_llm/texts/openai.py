@@ -82,7 +82,7 @@ def _begun(event: dict[str, Any]) -> tuple[dict[str, Any], str, str] | None:
     for name in ("part", "item"):
         holder = member(event, name)
         begins = _BEGUN.get((str(event.get("type")), str(holder.get("type"))))
-        if begins is not None and isinstance(holder.get(begins[0]), str) and holder[begins[0]]:
+        if begins is not None and isinstance(holder.get(begins[0]), str):
             return holder, *begins
     return None
 

@@ -56,6 +56,13 @@ def test_a_name_and_an_id_that_say_something_are_texts(name: str, value: str) ->
             assert f"{name}: <A B>\ndata: x\n\n".encode() == changed.with_data(b"x")
 
 
+def test_only_the_line_of_a_field_is_changed() -> None:
+    changed = one(b"data: x event: Jane Roe\nevent: Jane Roe\n\n").with_fields({"event": "<A>"})
+    assert changed.raw == b"data: x event: Jane Roe\nevent: <A>\n\n"
+    changed = one(b"\xef\xbb\xbfevent: Jane Roe\ndata: x\n\n").with_fields({"event": "<A>"})
+    assert b"Jane" not in changed.raw and changed.head == b"event: <A>\ndata: "
+
+
 def test_of_several_fields_the_last_one_counts() -> None:
     frame = one(b"id: 4111111111111111\nid: 7\nevent: Jane\nevent: John\ndata: {}\n\n")
     assert frame.fields == (("event", "John"),) and frame.raw == b"id: 7\nevent: John\ndata: {}\n\n"

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from mastio.exchange import Action, Principal
 from mastio.store.base import ConnectionCredential, ConnectionRow
-from mastio_egress.calls import _may_renew, _send
+from mastio_egress.calls import Calls, _may_renew, _send
 from mastio_egress.credentials import Outgoing
 from mastio_egress.redirects import Hop
 from mastio_egress.registry import Open
@@ -36,6 +37,21 @@ async def test_the_credential_goes_to_the_connections_own_origin_alone(origin: s
     shown = {"authorization": "Bearer a-secret-of-the-upstream"}
     expected = (OTHER, {"x-mine": "1"}) if origin == OTHER else (ROW.base_url, {"x-mine": "1", **shown})
     assert sent == [expected]
+
+
+async def test_a_hop_is_recorded_as_the_agents_own() -> None:
+    noted: list[Any] = []
+
+    async def note(*said: Any) -> int:
+        noted.append(said)
+        return 1
+
+    alice, action = Principal("alice", frozenset({"agent"})), Action("egress.http", "Connection", "api")
+    recorded: Any = SimpleNamespace(principal=alice, action=action, head=SimpleNamespace(id="id"))
+    nobody: Any = None
+    await Calls(nobody, nobody, note)._record_hop(recorded, Hop(OWN, Outgoing("GET", "/x?y", [], b"")))
+    ((entry, *whose),) = noted
+    assert entry.request["path"] == "/x" and whose == [alice, action]
 
 
 @pytest.mark.parametrize(("origin", "status", "body", "renews"), [

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
+import weakref
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -176,6 +178,45 @@ def test_responses() -> None:
         assert "".join(event["delta"] for event in out if "delta" in event) == CLEAN
         assert out[-2]["text"] == CLEAN
         assert out[-1]["response"]["output"][0]["content"][0]["text"] == CLEAN
+
+
+def test_a_beginning_that_is_held_back_whole_comes_in_a_piece_of_its_own() -> None:
+    """There is no piece behind it that it could go out with."""
+    begin, held = {"type": "content_block_start", "index": 0}, SECRET[:6]
+    for name in ("text", "thinking"):
+        sent = events(
+            {**begin, "content_block": {"type": name, name: held}}, {"type": "content_block_stop", "index": 0},
+        )  # fmt: skip
+        start, piece, stop = documents(rewrite(MESSAGES, "events", sent))
+        assert start["content_block"] == {"type": name, name: ""}
+        assert piece == {"type": "content_block_delta", "index": 0, "delta": {"type": f"{name}_delta", name: held}}
+        assert stop["type"] == "content_block_stop"
+    place = {"item_id": "m", "output_index": 0, "content_index": 0}
+    sent = events(
+        {"type": "response.content_part.added", **place, "part": {"type": "output_text", "text": held}},
+        {"type": "response.output_text.done", **place, "text": held},
+    )
+    added, piece, done = documents(rewrite(RESPONSES, "events", sent))
+    assert (added["type"], added["part"]["text"]) == ("response.content_part.added", "")
+    assert piece == {"type": "response.output_text.delta", **place, "delta": held}
+    assert done["text"] == held
+
+
+def test_a_stream_that_is_cut_leaves_no_cycle() -> None:
+    call = {"index": 0, "function": {"arguments": '{"a": "'}}
+    windows = events({"choices": [{"index": 0, "delta": {"content": "a", "tool_calls": [call]}}]})
+
+    async def cut() -> weakref.ref[Any]:
+        rewriter: Any = LAYOUTS[CHAT]["events"].stream([Watching()])
+        async for _ in rewriter.feed(windows[0], False):
+            pass
+        return weakref.ref(rewriter)
+
+    gc.disable()
+    try:
+        assert asyncio.run(cut())() is None
+    finally:
+        gc.enable()
 
 
 def content(text: str, finish: str | None = None) -> Any:

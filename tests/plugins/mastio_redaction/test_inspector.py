@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 
+import pytest
+
 from mastio.exchange import Action, Principal
 from mastio.inspection import Block, NamedWatch, Pass, Passage, Redact, Verdict
 from mastio.store.base import RedactionRow, TypeRule
@@ -98,6 +100,26 @@ def test_what_an_entry_is_to_have_is_masked() -> None:
 def test_what_nobody_looks_for_is_not_masked() -> None:
     for inspector in (open_inspector(policy("off")), open_inspector(policy("block", never=(CARD,)))):
         assert inspector.mask(ALICE, CHAT, f"/a/{CARD}") == f"/a/{CARD}"
+
+
+def test_what_is_only_flagged_stays_in_entries() -> None:
+    path = "/users/jane.roe@acme.com/x"
+    for inspector in (open_inspector(), open_inspector(policy("flag"))):
+        assert inspector.mask(ALICE, CHAT, path) == path
+    assert "jane" not in open_inspector(policy("redact")).mask(ALICE, CHAT, path)
+
+
+def test_a_tag_leaves_the_rest_of_a_path() -> None:
+    masked = open_inspector(policy("redact")).mask(ALICE, CHAT, "/v1/password=Sommer2024!x/rest/of/it")
+    assert masked.startswith("/v1/password=<") and masked.endswith(">/rest/of/it")
+
+
+def test_texts_without_values_are_forgotten_when_there_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mastio_redaction.inspector.MOST_CLEAN", 2)
+    inspector = open_inspector(policy("redact"))
+    for n in range(5):
+        inspector.mask(ALICE, CHAT, f"/a/{'b' * n}")
+        assert f"/a/{'b' * n}" in inspector._clean and len(inspector._clean) <= 2
 
 
 def test_a_value_of_an_admins_own_is_masked_from_then_on() -> None:
