@@ -210,8 +210,8 @@ class Inspector:
         return Redact(outcome.texts, findings, seen) if outcome.texts else Pass(findings, seen)
 
     def mask(self, principal: Principal, action: Action, text: str) -> str:
-        """`hooks.Mask`: tags in the place of values that policies redact or block, and of secrets. Most texts come again
-        and again."""
+        """`hooks.Mask`: tags in the place of values that policies redact or block, and of secrets. Most texts come
+        again and again."""
         engine = self.finder.engine
         if engine is not self._masked_by:
             self._masked_by, self._clean = engine, set()

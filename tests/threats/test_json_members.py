@@ -85,7 +85,7 @@ TEXTS = {
 def test_text_reaches_the_provider_to_the_letter(
     appliance: Appliance, agent: Identity, judge: Judge, name: str
 ) -> None:
-    """In every string of a chat call; the model's name is seen at the provider and in the log, where it has no comma."""
+    """In every string of a chat call. The model's name, which has no comma, is seen at the provider and in the log."""
     text = TEXTS[name].replace(",", "")
     body = {"model": f"stub/{text}", "messages": [{"role": text, "content": text, text: text}], text: text}
     raw = json.dumps(body).encode()
