@@ -39,12 +39,39 @@ _LINES = re.compile(
     r"(?:\r?\n[A-Za-z0-9+/_-]+)?={0,2}"
 )
 
+_WINDOW = 64
+_LEAST_WINDOWS = 3
+_LEAST_LETTERS = 5
+_LEAST_CHANGES = 30
+"""From one kind of sign to another one in a window. Random bytes have 40, words in a row half of it."""
+
+_CLASSES = str.maketrans(
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789", "A" * 26 + "a" * 26 + "0" * 10, "+/-_"
+)
+_SAME = re.compile(r"(.)\1+")
+
+_TOKEN = _SIGNS.replace("\r\n", "")
+_PEM = re.compile(r"(?:CERTIFICATE|REQUEST|KEY|CRL)-----\r?\n\Z")
+_MOST_SIGNED = 8 * 1024
+_MOST_SIGNATURE = 600
+"""Bytes of an RSA signature with a key of 4,096 bits, and a few of a line below it."""
+_MOST_CLAIMS = 4 * 1024
+
 _MAGIC = (
     (b"\x89PNG\r\n\x1a\n", "image"), (b"\xff\xd8\xff", "image"), (b"GIF87a", "image"), (b"GIF89a", "image"),
     (b"II*\0", "image"), (b"MM\0*", "image"), (b"%PDF-", "file"), (b"PK\x03\x04", "file"), (b"\x1f\x8b\x08", "file"),
     (b"\xd0\xcf\x11\xe0", "file"), (b"ID3", "audio"), (b"OggS", "audio"), (b"fLaC", "audio"), (b"\xff\xfb", "audio"),
     (b"\xff\xf3", "audio"), (b"\xff\xf2", "audio"), (b"\xff\xf1", "audio"), (b"\x1aE\xdf\xa3", "video"),
 )  # fmt: skip
+_OTHER_MAGIC = (
+    b"SQLite format 3\0",
+    b"\x7fELF",
+    b"7z\xbc\xaf\x27\x1c",
+    b"Rar!\x1a\x07",
+    b"\xfd7zXZ\0",
+    b"\x28\xb5\x2f\xfd",
+)
+"""Of what is called binary."""
 _RIFF = {b"WEBP": "image", b"WAVE": "audio", b"AVI ": "video"}
 _BRANDS = {b"avif": "image", b"heic": "image", b"heix": "image", b"mif1": "image", b"M4A ": "audio"}
 
@@ -73,12 +100,15 @@ def read_blob(text: str, declared: str, *, is_expected: bool) -> Blob | None:
     if content is None:
         return None
     kind = find_kind(content)
-    if kind is None or not _agree(url[1].lower() if url is not None else declared.lower(), kind):
-        kind = "binary"
     try:
         said = content.decode()
     except UnicodeDecodeError:
         said = None
+    is_long = said is None and not is_expected and url is None and len(payload) >= LONG_BLOB
+    if is_long and not (_is_sure(content, kind) or _is_mixed(payload)):  # names or paths
+        return None
+    if kind is None or not _agree(url[1].lower() if url is not None else declared.lower(), kind):
+        kind = "binary"
     return Blob(said, kind, len(content), head)
 
 
@@ -100,14 +130,59 @@ def _decode(payload: str) -> bytes | None:
 
 def find_blobs(text: str) -> Iterator[tuple[int, int, str]]:
     """Base64 within a text that is none itself: where it begins and ends, and its kind. Linear: two milliseconds for a
-    million characters of prose. Base64 that says a text is left out: whoever inspects the text reads it."""
+    million characters of prose. Base64 that says a text is left out, whoever inspects the text reads it; so are paths
+    and long names, which are no base64 for all their signs."""
     for start, end in _find_runs(text):
         for found in _LINES.finditer(text, start, end):
             run = "".join(found[0].split()).rstrip("=")
             if len(run) >= LONG_BLOB and _MIXED.match(run[:4096]):
                 content = _decode(run[: len(run) - (len(run) % 4 == 1)])
-                if content is not None and not _is_text(content):
-                    yield *found.span(), find_kind(content) or "binary"
+                if content is None or _is_text(content):
+                    continue
+                kind = find_kind(content)
+                if not (_is_sure(content, kind) or _is_mixed(run)) or _is_read_elsewhere(text, found.start(), content):
+                    continue
+                yield *found.span(), kind or "binary"
+
+
+def _is_sure(content: bytes, kind: str | None) -> bool:
+    """Whether its beginning says what it is. That of a frame of sound is two bytes, and `//server` in base64."""
+    if kind is None:
+        return content.startswith(_OTHER_MAGIC)
+    return content[0] != 0xFF or content[1] == 0xD8
+
+
+def _is_mixed(run: str) -> bool:
+    """Whether small letters, capitals and digits follow each other as in base64, and not as in words, in hexadecimal
+    numbers or in joined names, in a few windows at least."""
+    found = 0
+    for at in range(0, len(run), _WINDOW):
+        classes = run[at : at + _WINDOW].translate(_CLASSES)
+        found += (
+            min(classes.count("a"), classes.count("A")) >= _LEAST_LETTERS
+            and "0" in classes
+            and len(_SAME.sub(r"\1", classes)) >= _LEAST_CHANGES
+        )
+        if found == _LEAST_WINDOWS:
+            return True
+    return False
+
+
+def _is_read_elsewhere(text: str, start: int, content: bytes) -> bool:
+    """Whether it is a certificate or a key in PEM (RFC 7468), or the signature of a token (RFC 7519), of the size that
+    such have."""
+    if len(content) > _MOST_SIGNED:
+        return False
+    if _PEM.search(text, max(start - 32, 0), start) is not None:
+        size = int.from_bytes(content[2:4]) + 4
+        return content[:2] == b"\x30\x82" and size <= len(content) <= size + 8  # with the dashes of the end
+    if len(content) > _MOST_SIGNATURE or text[start - 1 : start] != ".":
+        return False
+    head, _, claims = text[max(start - _MOST_CLAIMS, 0) : start - 1].rpartition(".")
+    head = head[len(head.rstrip(_TOKEN)) :]
+    if not head.startswith("eyJ") or claims.strip(_TOKEN):
+        return False
+    return b'"alg"' in (_decode(head) or b"")
 
 
 def _find_runs(text: str) -> Iterator[tuple[int, int]]:

@@ -22,7 +22,7 @@ import orjson
 from mastio.errors import Blocked
 from mastio.inspection import UNINSPECTED, Carrier, Finding, Passage
 from mastio.reading.blobs import LEAST, LONG_BLOB, Blob, find_blobs, read_blob
-from mastio.reading.naming import HOLDERS, ROWS, Heads, find_heads, is_pair, name_inside, read_heads
+from mastio.reading.naming import HOLDERS, ROWS, Heads, find_heads, find_names, is_pair, name_inside, read_heads
 from mastio.reading.numbers import LONG_NUMBER, has_many_digits, is_long, write_plain
 from mastio.strictjson import Allowance, JsonError, TooManyValues, mask_escapes, parse
 
@@ -281,6 +281,7 @@ class Document:
             carrier = _find_carrier(value, carrier, place)
         media_type = ""
         heads = () if is_api else find_heads(value)
+        given: tuple[str, ...] | None = None  # looked for once, and only where a member needs it
         if is_api:
             media_type = next((value[n] for n in MEDIA_TYPES if n in value and type(value[n]) is str), "")
         for name, item in value.items():
@@ -294,7 +295,8 @@ class Document:
                 if len(name) >= LONG_BLOB:
                     self._note_within(name)
             if not is_api and name in HOLDERS:
-                called = name_inside(value, name, own) or called
+                given = find_names(value) if given is None else given
+                called = name_inside(given, name, own, item) or called
             if heads and name in ROWS and type(item) is list:
                 self._walk_rows(item, heads, whose)
             else:

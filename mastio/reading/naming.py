@@ -8,6 +8,7 @@ Pure. A value's own name helps to recognise it: `{"imei": …}`. Documents also 
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 LONGEST = 40
@@ -31,6 +32,8 @@ NAMING = (
 )  # fmt: skip
 """Members that name what stands beside them, the most telling last."""
 
+_RANKS = {member: rank for rank, member in enumerate(NAMING)}
+
 _FORMS = "string text number integer int float boolean bool object array list null date input hidden env"
 FORMS = frozenset(_FORMS.split())
 """Types of JSON and of forms, which name nothing."""
@@ -40,16 +43,34 @@ NUMBERS = frozenset(("number", "num", "no", "nr", "id", "identifier", "code"))
 HOLDERS = VALUES | NUMBERS
 """Members that hold a value and do not say what it is."""
 
+IDS = frozenset(("id", "code"))
+"""Of `HOLDERS`, those that mostly number the object, and not what it names."""
+
+_LABEL = re.compile(r"[^\W\d_]{2,24}|(?:[^\W\d_]{1,24}[ _-]){1,3}(?i:numbers?|num|no|nr|nummer|numero|id|code)")
+"""A word, or some of which the last says that it is a number: `NHS number`, and not `NHS trust`."""
+
+_HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
+
+_NUMBER = re.compile(r"(?=(?:[^0-9]*[0-9]){5})[0-9A-Za-z][0-9A-Za-z .-]{5,28}[0-9A-Za-z]")
+"""What may have a check digit: no path, and shorter than a UUID."""
+
 HEADS = ("columns", "headers", "header", "fields", "schema")
+_ALL_HEADS = frozenset(HEADS)
 ROWS = frozenset(("rows", "data", "values", "records"))
 
 Heads = tuple[str, ...]
 
 
-def find_name(value: dict[str, Any]) -> str:
-    """The name that members of an object give to its value; "" where they give none."""
-    names = [name for member in NAMING if (name := _said_by(value.get(member))).lower() not in FORMS and name]
-    return " ".join(dict.fromkeys(names[-2:]))
+def find_names(value: dict[str, Any]) -> tuple[str, ...]:
+    """The names that members of an object give to its value, the most telling last; none or two at most."""
+    there = value.keys() & _RANKS.keys()
+    if not there:
+        return ()
+    names = [
+        name for member in sorted(there, key=_RANKS.__getitem__)
+        if (name := _said_by(value[member])) and name.lower() not in FORMS
+    ]  # fmt: skip
+    return tuple(dict.fromkeys(names[-2:]))
 
 
 def _said_by(value: Any) -> str:
@@ -59,16 +80,32 @@ def _said_by(value: Any) -> str:
     return str(value) if _is_name(value) else ""
 
 
-def name_inside(value: dict[str, Any], member: str, own: str) -> str:
-    """The name that an object, which is called `own`, gives to a member of `HOLDERS`; "" where it gives none."""
-    found = find_name(value)
-    if found or not own or member in VALUES:
-        return found or own
+def name_inside(names: tuple[str, ...], member: str, own: str, value: Any) -> str:
+    """The name that an object, which is called `own`, gives to a member of `HOLDERS`; "" where it gives none. `names`:
+    what `find_names` finds in it. `value`: of the member. The id of an object has a name only where that is exact and
+    the value may have a check digit; it is then a part of a longer name, so that nothing but the digit confirms it.
+    """
+    if member in IDS:
+        label = names[-1] if names else own
+        return f"{label}_of_object_{member}" if _is_number(value) and _is_exact(label) else ""
+    if names or not own or member in VALUES:
+        return " ".join(names) or own
     return f"{own} {member}"
+
+
+def _is_number(value: Any) -> bool:
+    text = str(value) if type(value) is int else value
+    return type(text) is str and len(text) <= LONGEST and _NUMBER.fullmatch(text) is not None
+
+
+def _is_exact(label: str) -> bool:
+    return len(label) <= LONGEST and _LABEL.fullmatch(_HUMP.sub("_", label)) is not None
 
 
 def find_heads(value: dict[str, Any]) -> Heads:
     """The names of the columns that an object gives to its rows."""
+    if _ALL_HEADS.isdisjoint(value):
+        return ()
     return next((heads for member in HEADS if (heads := read_heads(value.get(member)))), ())
 
 
@@ -76,7 +113,7 @@ def read_heads(row: Any) -> Heads:
     """The names of columns in the first row of a table: strings, or objects with a name. () where it is no such row."""
     if type(row) is not list or not 0 < len(row) <= MOST_COLUMNS:
         return ()
-    heads = tuple(find_name(item) if type(item) is dict else item if _is_name(item) else "" for item in row)
+    heads = tuple(" ".join(find_names(item)) if type(item) is dict else item if _is_name(item) else "" for item in row)
     return heads if all(heads) else ()
 
 
@@ -87,4 +124,6 @@ def is_pair(row: list[Any]) -> bool:
 
 def _is_name(value: Any) -> bool:
     """A value of its own has more digits than a name."""
-    return type(value) is str and 0 < len(value) <= LONGEST and sum(c.isdigit() for c in value) <= MOST_DIGITS
+    if type(value) is not str or not 0 < len(value) <= LONGEST:
+        return False
+    return value.isalpha() or sum(c.isdigit() for c in value) <= MOST_DIGITS

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from .cells import MAX_HEAD, MAX_LABEL, Line, Piece, is_head, label_start, labelled, noun_end, strip
-from .grid import read_html
+from .grid import Grids
 
 MAX_CELL_LINES = 24
 """Lines of a record with line ends in it."""
@@ -45,6 +45,7 @@ class Tables:
 
     def __init__(self, text: str) -> None:
         self._text = _plain(text)
+        self._grids = Grids(self._text)
         self._until = -1
         self._line_end = -1
         self._tries = 0
@@ -66,7 +67,7 @@ class Tables:
         if found is None and text[line_end : line_end + 1] == "\n":
             found = _delimited(text, place, line_end)
         if found is None:
-            found = read_html(text, place)
+            found = self._grids.read(place)
         if found is None:
             return []
         lines, self._until = found

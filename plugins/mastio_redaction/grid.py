@@ -6,6 +6,7 @@ Pure, and linear in the table: a cell spans a bounded number of columns.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -15,6 +16,9 @@ MAX_SPAN = 24
 """Columns that one cell is in, at most."""
 
 MAX_COLUMNS = 64
+
+MAX_TRIES = 4
+"""Labels of one row, and of one table, that may be in its head, until one is."""
 
 _ROW = re.compile(r"<(/?)(t[rdh]|table)\b([^<>]{0,200})>", re.IGNORECASE)
 _SPAN = re.compile(r"\b(col|row)span\s{0,3}=\s{0,3}['\"]?(\d{1,3})", re.IGNORECASE)
@@ -32,32 +36,72 @@ class _Cell(NamedTuple):
 _Row = list[_Cell]
 
 
-def read_html(text: str, place: int) -> tuple[list[Line], int] | None:
-    """The labelled cells of a table whose head has a label that ends at `place`, and where the table ends. The label's
-    cell must end right after it.
-    """
-    if _HEAD_END.match(text, place, place + 160) is None:
-        return None
-    first = max(place - MAX_HEAD, 0)
-    row_start = max(text.rfind("<tr", first, place), text.rfind("<TR", first, place))
-    if row_start < 0:
-        return None
-    start = max(text.rfind("<table", first, row_start), text.rfind("<TABLE", first, row_start))
-    rows, end = _rows_of(text, start + 1 if start >= 0 else row_start)
-    number = next(
-        (n for n, row in enumerate(rows) if row and row[0].piece[1] > place - MAX_HEAD and _has(row, place)), -1
-    )
-    if number < 0 or number + 1 >= len(rows):
-        return None
-    grid = list(_placed(rows))
-    while number + 1 < len(rows) and rows[number + 1] and all(cell.is_head for cell in rows[number + 1]):
-        number += 1
-    names = _names(text, grid[: number + 1])
-    if not names or not all(is_head(text[slice(*cell.piece)]) for cell in rows[number]):
-        return None
-    if len(rows[number]) == 2 and _has_row_labels(text, rows[number:]):
-        return None
-    return [line for row in grid[number + 1 :] for line in labelled(*_pairs(names, row))], end
+class Grids:
+    """The tables of HTML in a text. Each is taken apart once, and read for few of the labels in it until one is in its
+    head."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._start = self._end = -1
+        self._is_table = False
+        self._rows: list[_Row] = []
+        self._begins: list[int] = []
+        self._row = -1
+        self._row_tries = self._table_tries = 0
+
+    def read(self, place: int) -> tuple[list[Line], int] | None:
+        """The labelled cells of a table whose head has a label that ends at `place`, and where the table ends. The
+        label's cell must end right after it.
+        """
+        text = self._text
+        if _HEAD_END.match(text, place, place + 160) is None:
+            return None
+        first = max(place - MAX_HEAD, 0)
+        row_start = max(text.rfind("<tr", first, place), text.rfind("<TR", first, place))
+        if row_start < 0:
+            return None
+        if not self._start <= row_start < self._end:
+            self._open(max(text.rfind("<table", first, row_start), text.rfind("<TABLE", first, row_start)), row_start)
+        number = bisect_right(self._begins, place) - 1
+        if number < 0 or number + 1 >= len(self._rows) or self._is_spent(number):
+            return None
+        if self._rows[number][0].piece[1] <= first or not _has(self._rows[number], place):
+            return None
+        return self._read_below(number, 0 if self._is_table and self._start > first else number)
+
+    def _open(self, start: int, row_start: int) -> None:
+        """Takes apart the table that begins at `start`; -1: from a row on, where none begins in reach."""
+        self._is_table = start >= 0
+        self._start = start + 1 if start >= 0 else row_start
+        self._rows, self._end = _rows_of(self._text, self._start)
+        self._begins = [row[0].piece[0] for row in self._rows]
+        self._row, self._table_tries = -1, 0
+
+    def _is_spent(self, number: int) -> bool:
+        """Whether enough labels of this row, or of the table, were looked at."""
+        if number != self._row:
+            self._row, self._row_tries = number, 0
+        self._row_tries += 1
+        return self._row_tries > MAX_TRIES or self._table_tries >= MAX_TRIES
+
+    def _read_below(self, number: int, first: int) -> tuple[list[Line], int] | None:
+        """The cells below the row `number`, which has a label. `first`: the first row of its head."""
+        text, rows = self._text, self._rows
+        head = number
+        while head + 1 < len(rows) and all(cell.is_head for cell in rows[head + 1]):
+            head += 1
+        if head == number and not all(is_head(text[slice(*cell.piece)]) for cell in rows[head]):
+            return None
+        self._table_tries += 1  # from here on, work grows with the table
+        if head > number and not all(is_head(text[slice(*cell.piece)]) for cell in rows[head]):
+            return None
+        if len(rows[head]) == 2 and _has_row_labels(text, rows[head:]):
+            return None
+        grid = list(_placed(rows[first:]))
+        names = _names(text, grid[: head - first + 1])
+        if not names:
+            return None
+        return [line for row in grid[head - first + 1 :] for line in labelled(*_pairs(names, row))], self._end
 
 
 def _has(row: Iterable[_Cell], place: int) -> bool:

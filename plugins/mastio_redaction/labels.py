@@ -75,7 +75,8 @@ def readings(text: str, places: Sequence[int], names: Sequence[int] = ()) -> Ite
         lines.part.extend(_first_words(cells))
         is_phrase = place - before < ROOM or _PHRASE.fullmatch(text, before, place) is not None
         start = label_start(text, place, 0 if is_phrase else before)
-        chain = [*chain[-2:], text[start:place]] if place - before < ROOM else [text[start:place]]
+        is_chained = place - before < ROOM and _OTHER_NAME.search(text, before, place) is None
+        chain = [*chain[-2:], text[start:place]] if is_chained else [text[start:place]]
         if following - place >= ROOM:
             _read_after(text, chain, start, place, following, lines)
         for piece, is_weak in read_members(text, place, following):
@@ -107,6 +108,10 @@ def _read_after(text: str, chain: Sequence[str], start: int, place: int, followi
     for line in read_row(text, chain[-1], start, place):
         (lines.form if _is_word(text[slice(*line[1])]) else lines.words).append(line)
 
+
+_OTHER_NAME = re.compile(r"\x9f|['\"][ ]?,\s{0,3}['\"](?i:id|code)\Z")
+"""Between two labels of which the first one names nothing behind the second one: the end of a text, or an id beside
+it, as in `{"name": "token", "id": …}`."""
 
 _PHRASE = re.compile(r"[A-Za-z _-]{1,24}")
 """Between two labels that are words of one: `social insurance`."""

@@ -61,6 +61,75 @@ def test_texts_are_not_labelled(text: str) -> None:
     assert note(text) == []
 
 
+WORDS = (
+    "Request",
+    "Handler",
+    "Of",
+    "Some",
+    "Very",
+    "Long",
+    "Gateway",
+    "Cluster",
+    "Factory",
+    "Bean",
+    "Value8",
+    "Timeout",
+)
+
+
+def names(count: int, *between: str) -> str:
+    chosen = random.Random(count)
+    return "".join(chosen.choice(WORDS) + chosen.choice(between) for _ in range(count)).rstrip("".join(between))
+
+
+def token(size: int) -> str:
+    parts = (b'{"alg":"RS256","typ":"JWT"}', b'{"sub":"anna","iat":1516239022}', random.Random(3).randbytes(size))
+    return ".".join(base64.urlsafe_b64encode(part).decode().rstrip("=") for part in parts)
+
+
+def in_pem(size: int, content: bytes) -> str:
+    lines = "\n".join(textwrap.wrap(base64.b64encode(content).decode(), 64))
+    assert len(content) == size
+    return f"-----BEGIN CERTIFICATE-----\n{lines}\n-----END CERTIFICATE-----\n"
+
+
+def certificate(size: int) -> str:
+    return in_pem(size, b"\x30\x82" + (size - 4).to_bytes(2) + random.Random(4).randbytes(size - 4))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(names(count, *between) for count in (70, 99, 250) for between in (("",), ("/",), ("_", ""), ("-", "/", ""))),
+        "\n".join(f"/home/anna/projects/{names(2, '')}/src/main/java/com/example/{names(3, '')}Impl" for _ in range(8)),
+        "\n".join(f"test_SomeVeryLong{names(5, '')}In{names(5, '_', '')}Of" for _ in range(8)),
+        "https://localhost/" + names(60, "/", "-"),
+        "\n".join(f"/var/lib/docker/overlay2/{n * 7**80 % 16**64:064x}/Users" for n in range(1, 9)),
+        token(256), f"Authorization: Bearer {token(512)}\nnext", *map(certificate, (700, 720, 768, 1001)),
+    ],
+)  # fmt: skip
+def test_names_paths_certificates_and_tokens_are_not_labelled(text: str) -> None:
+    assert note(f"look: {text} .") == []
+    assert note(text) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(f"/home/anna/{names(9, '/')}/{blob}/{names(9, '/')}" for blob in (NOISE, URL_SAFE, PNG)),
+        *(base64.b64encode(random.Random(n).randbytes(192)).decode() + " " for n in range(99)),
+        token(1000), "alg." + token(300).rpartition(".")[2], in_pem(900, random.Random(4).randbytes(900)),
+        certificate(20_000),
+        base64.b64encode("Grüße aus München. ".encode("utf-16") * 9).decode() + ".",
+        base64.b64encode("Grüße aus München. ".encode("latin-1") * 20).decode() + ".",
+        base64.b64encode(b"\xff" + b"The quick brown fox jumps over the lazy dog. " * 9).decode() + ".",
+        base64.b64encode(b"\x7fELF\x02\x01\x01" + bytes(300) + b"\xff\xfe").decode() + ".",
+    ],
+)  # fmt: skip
+def test_what_looks_like_names_or_tokens_in_part_is_labelled(text: str) -> None:
+    assert len(note(f"look: {text}")) == 1
+
+
 def test_what_is_labelled_already_is_labelled_once() -> None:
     part = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PNG}"}}
     document = {"messages": [{"role": "user", "content": [part]}]}

@@ -9,6 +9,7 @@ import pytest
 
 from mastio.reading.document import Document
 from mastio.strictjson import parse
+from support.cpu_cost import cost, verify_linear
 
 IMEI = "352099001761481"
 API = frozenset(("messages", "role", "content", "name", "value", "data"))
@@ -49,13 +50,35 @@ def called(document: Any, names: frozenset[str] = frozenset()) -> dict[str, str]
     ids=json.dumps,
 )
 def test_a_value_has_the_name_that_the_document_gives_it(document: Any) -> None:
-    assert called(document)[IMEI] in ("IMEI", "x y", "urn:imei")
+    assert called(document)[IMEI] in ("IMEI", "x y", "urn:imei", "IMEI_of_object_id")
 
 
 def test_a_number_is_called_as_its_object_is() -> None:
     assert called({"passport": {"number": "C01X00T47", "country": "DE"}})["C01X00T47"] == "passport number"
     assert called({"type": "passport", "number": "C01X00T47"})["C01X00T47"] == "passport"
     assert called({"type": "string", "number": "C01X00T47"})["C01X00T47"] == "number"
+
+
+@pytest.mark.parametrize("value", ["7c9e6679-7425-40de-944b-e07fc1f90ae7", "projects/p1/secrets/one-2345678", "short1"])
+def test_the_id_of_an_object_is_called_as_the_object_only_where_it_may_be_a_number(value: str) -> None:
+    assert called({"type": "NHS", "id": value})[value] == "id"
+    assert called({"secret": {"id": value}})[value] == "id"
+    assert called({"type": "NHS", "number": value})[value] == "NHS"
+
+
+@pytest.mark.parametrize("label", ["NHS trust", "nhsTrust", "nhs_trust", "NHS1", "a long list of words"])
+def test_the_id_of_an_object_has_an_exact_name_or_none(label: str) -> None:
+    assert called({"name": label, "code": "9434765919"})["9434765919"] == "code"
+    told = called({"name": label, "type": "nhs_number", "code": 9434765919})
+    assert told["9434765919"] == "nhs_number_of_object_code"
+
+
+def test_the_names_of_an_object_are_looked_for_once() -> None:
+    members = dict.fromkeys(("id", "code", "content", "text", "value"), "words")
+    many = [{**members, "name": "x", "n": number} for number in range(400)]
+    few = [{"a": "words", "b": "words", "c": "words", "d": "words", "e": "words", "f": "x", "n": 1}] * 400
+    verify_linear(lambda: called(many[:40]), lambda: called(many))
+    assert cost(lambda: called(many)) < 3 * cost(lambda: called(few))
 
 
 def test_the_most_telling_member_stands_next_to_the_value() -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from random import Random
 
+import orjson
 import pytest
 
 from mastio.inspection import Passage
+from mastio.reading.document import Document
 from mastio_redaction.catalogue import CATALOGUE
 from mastio_redaction.engine import Engine
 from mastio_redaction.inspector import PIECE, Finder
@@ -210,9 +212,38 @@ def test_a_table_does_not_lend_its_labels_to_what_follows() -> None:
         "[[imei, 1], ",
         "<td>imei</td>", "imei 1 ", "imei 1a 2b ", 'a.imei("x") ', "(imei) VALUES (a ", "(imei) VALUES ('x",
         "name: imei\n", "fooBar>", 'fooBar" ', 'setImei("', "1,imei,\n", "\u2502 imei \u2502\n",
+        "<tr><td>imei</td><td>imei</td></tr>\n", "<tr><td>imei</td><td>see label on box</td></tr>",
+        "<tr><td>imei</td><td>a@b.example</td><td>2</td></tr>\n",
+        "<tr><th>imei</th></tr>\n", "<td>imei</td>\n<td>x=1</td>",
     ],
 )  # fmt: skip
 def test_the_cost_grows_with_the_length(unit: str) -> None:
     head = "imei,password,token\n"
     little, much = head + unit * (1_500 // len(unit)), head + unit * (15_000 // len(unit))
     verify_linear(lambda: ENGINE.find(little), lambda: ENGINE.find(much))
+
+
+@pytest.mark.parametrize("document", [
+    {"name": "token", "id": "7c9e6679-7425-40de-944b-e07fc1f90ae7"},
+    {"kind": "secret", "name": "db-credentials", "id": "projects/p1/secrets/db-credentials-8842"},
+    {"name": "API key", "type": "secret", "id": "key_8842hhYY12ab99"},
+    {"type": "account", "id": "12345678"}, {"type": "passport", "id": "12345678"},
+    {"name": "password", "code": "Hunter2A1"},
+    {"name": "password reset", "id": 12345678}, {"secret": {"id": "7c9e6679-7425-40de-944b-e07fc1f90ae7"}},
+    {"name": "NHS trust", "id": "9434765919"},
+])  # fmt: skip
+def test_the_id_of_what_has_a_label_is_no_value_of_it(document: dict[str, object]) -> None:
+    assert found_in(document) == []
+
+
+@pytest.mark.parametrize("document", [
+    {"type": "NHS", "id": "9434765919"}, {"name": "NHS number", "id": 9434765919}, {"nhs": {"code": "9434765919"}},
+])  # fmt: skip
+def test_an_id_with_a_check_digit_is_a_value_of_the_label_beside_it(document: dict[str, object]) -> None:
+    assert found_in(document) == ["UK_NHS"]
+
+
+def found_in(document: dict[str, object]) -> list[str]:
+    passages = Document(orjson.dumps(document), document, frozenset()).passages
+    found = ENGINE.find_all([one.text for one in passages], names=[one.name for one in passages])
+    return [span.type for spans in found for span in spans]
