@@ -171,9 +171,10 @@ def test_what_cannot_be_used() -> None:
         with pytest.raises(TlsError) as caught:
             make_context(ca, pin, certificate)
         assert "BEGIN" not in str(caught.value)
-    assert count_open() == opened
+    # those of a test before may end meanwhile; a descriptor that stays open in each case would outnumber them
+    assert count_open() <= opened
     make_context(None, None, text(leaf.private_key_pem) + chain)
-    assert count_open() == opened
+    assert count_open() <= opened
 
 
 def test_how_pins_are_written() -> None:
