@@ -159,6 +159,7 @@ async def open_app(data: Path, slot: int, config: Path | None = None) -> AsyncIt
         keys=keys,
         worker=worker,
         workers=settings.server.workers,
+        slots=settings.server.slots,
         upstreams=pools,
         trust=authority.trust,
         once=Once(database),
@@ -214,7 +215,7 @@ def own(settings: Settings, database_url: str) -> Own:
     for listen in (settings.server.listen, settings.edge.app):
         first = listen.rpartition(":")[2]
         if first.isdecimal():
-            ports.update(range(int(first), int(first) + settings.server.workers))
+            ports.update(int(first) + slot for slot in settings.server.slots)
     database = make_url(database_url)
     if not database_url.startswith("sqlite"):
         ports.add(database.port or POSTGRESQL)

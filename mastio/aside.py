@@ -30,7 +30,7 @@ from mastio.errors import Unavailable
 P = ParamSpec("P")
 R = TypeVar("R")
 
-SWITCH_SECONDS = 0.0005
+SWITCH_SECONDS = 0.0001
 """How long the thread goes on when the event loop wants to run. An exchange gives the interpreter away, and waits for
 it, a dozen times; with Python's five milliseconds it would take sixty more beside long work."""
 

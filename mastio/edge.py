@@ -19,7 +19,7 @@ from string import Template
 from urllib.parse import urlsplit
 
 from mastio.errors import BadRequest, MastioError
-from mastio.exchange import OPEN, Route
+from mastio.exchange import LONG_BODY, OPEN, Route
 from mastio.problem import encode_anthropic, encode_gemini, encode_oauth, encode_openai, encode_problem
 from mastio.routes import path_pattern
 from mastio.settings import Settings
@@ -84,12 +84,12 @@ def read_edge_headers(headers: Iterable[tuple[bytes, bytes]], secret: bytes) -> 
 
 
 def app_addresses(settings: Settings, data: Path) -> list[str]:
-    """Where the workers listen, in nginx's words, one for each."""
+    """Where the workers listen, in nginx's words, one for each slot."""
     listen = settings.edge.app or settings.server.listen
     if listen == "unix":
-        return [f"unix:{data / 'run' / f'app-{slot}.sock'}" for slot in range(settings.server.workers)]
+        return [f"unix:{data / 'run' / f'app-{slot}.sock'}" for slot in settings.server.slots]
     host, _, port = listen.rpartition(":")
-    return [f"{host}:{int(port) + slot}" for slot in range(settings.server.workers)]
+    return [f"{host}:{int(port) + slot}" for slot in settings.server.slots]
 
 
 def server_names(settings: Settings) -> list[str]:
@@ -128,6 +128,7 @@ MOST_COUNTED = 65_535
 def _values(settings: Settings, data: Path, secret: bytes, nginx_version: str) -> dict[str, str]:
     edge = settings.edge
     modern = _version(nginx_version) >= (1, 25, 1)
+    addresses, workers = app_addresses(settings, data), settings.server.workers
     files = resource.getrlimit(resource.RLIMIT_NOFILE)[1]  # the supervisor raises nginx's to this
     connections = edge.connections if files == resource.RLIM_INFINITY else min(edge.connections, files // 2)
     return {
@@ -137,13 +138,18 @@ def _values(settings: Settings, data: Path, secret: bytes, nginx_version: str) -
         "worker_connections": str(connections),
         "strangers": str(min(connections // 2, MOST_COUNTED)),
         "open_per_address": str(min(edge.open_per_address, connections // 4)),
-        "servers": "\n".join(f"    server {address} max_fails=0;" for address in app_addresses(settings, data)),
+        "servers": _render_servers(addresses[:workers]),
+        "long_servers": _render_servers(addresses[workers:] or addresses),
         "secret": secret.decode("ascii"),
         "authority": re.escape(urlsplit(settings.server.public_url).netloc),
         "user": f"user {pwd.getpwuid(os.geteuid()).pw_name};" if os.geteuid() == 0 else "",
         "http2_listen": "" if modern else " http2",
         "http2_directive": "    http2 on;" if modern else "",
     }
+
+
+def _render_servers(addresses: Sequence[str]) -> str:
+    return "\n".join(f"    server {address} max_fails=0;" for address in addresses)
 
 
 def _version(text: str) -> tuple[int, ...]:
@@ -167,9 +173,11 @@ def _render_location(path: str, rows: list[Route]) -> str:
     pattern = path_pattern(path).replace("(?<", "(?<path_")  # nginx makes variables of them, and has some of its own
     head = f'location ~ "{pattern}"' if "{" in path else f"location = {path}"
     lines = ["    include snippets/proxy.conf;"]
+    most = max(route.limit for route in rows)
+    upstream = "$mastio_upstream" if LONG_BODY <= most <= LARGE else "mastio_app"
+    lines.append(f"    proxy_pass http://{upstream};")
     if any(route.streams for route in rows):
         lines.append("    proxy_buffering off;")
-    most = max(route.limit for route in rows)
     if all(route.recorded == "none" for route in rows):  # probes and public documents: they have no body
         lines.append("    include snippets/public.conf;")
     elif any(is_open(route) for route in rows):

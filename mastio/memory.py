@@ -15,8 +15,11 @@ from pathlib import Path
 MADV_PAGEOUT = 21
 """madvise(2), since Linux 5.4; an older kernel refuses it, and nothing is given back."""
 
-COLLECT = (50_000, 20, 100)
-"""Exchanges make few cycles and many short-lived objects, so looking for cycles less often costs no memory here."""
+NEVER = 1_000_000_000
+COLLECT = (50_000, NEVER, NEVER)
+"""Exchanges make no cycles and many short-lived objects, so looking for cycles less often costs no memory here. Python
+looks by itself among the youngest only. It would look at the older ones after so many long bodies, and stop the event
+loop for up to 77 ms, several times a second; `look_at_older` does it by the clock."""
 
 _MAPPING = re.compile(r"([0-9a-f]+)-([0-9a-f]+) (\S{4}) \S+ \S+ ([0-9]+)")
 
@@ -37,6 +40,12 @@ def keep_bodies_apart() -> None:
     """Call before anything else."""
     _libc.mallopt(M_MMAP_THRESHOLD, LARGE)
     _libc.mallopt(M_TRIM_THRESHOLD, TOP)
+
+
+def look_at_older(minutes: int) -> None:
+    """Free what refers to itself, among what is younger than a minute or, once an hour, among all since the start. Call
+    once a minute with the minutes that have passed: it takes as long as there are objects of long bodies."""
+    gc.collect(2 if minutes % 60 == 0 else 1)
 
 
 def give_back() -> None:

@@ -74,12 +74,12 @@ def describe(data: Path, plan: Plan) -> dict[str, Any]:
     settings = plan.settings
     return {
         "settings": describe_settings(plan),
-        "workers": settings.server.workers,
+        "workers": len(settings.server.slots),
         "listen": settings.server.listen,
         "stub_port": settings.server.stub_port,
         "log_bytes": settings.server.log_megabytes * 1_000_000,
         "log_files": settings.server.log_files,
-        "sockets": [str(data / "run" / f"app-{slot}.sock") for slot in range(settings.server.workers)],
+        "sockets": [str(data / "run" / f"app-{slot}.sock") for slot in settings.server.slots],
         "addresses": app_addresses(settings, data),
     }
 

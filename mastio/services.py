@@ -207,6 +207,8 @@ class Services:
     keys: Keys
     worker: Worker
     workers: int
+    """Those that take calls of any length; `slots` has one for each process, those for long bodies too."""
+    slots: range
     upstreams: Upstreams
     trust: Callable[[], Trust]
     """Cheap; the same object as long as nothing changed."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import ctypes
+import itertools
 import logging
 import os
 import signal
@@ -21,7 +22,7 @@ import uvloop
 
 from mastio.app import App, open_app
 from mastio.errors import ConfigurationError
-from mastio.memory import give_back, keep_bodies_apart
+from mastio.memory import give_back, keep_bodies_apart, look_at_older
 from mastio.protocol import JoiningProtocol
 from mastio.settings import read_settings
 
@@ -60,7 +61,7 @@ async def serve(data: Path, slot: int, listener: socket.socket, config: Path | N
         )
         (data / "run" / f"worker-{slot}.pid").write_text(f"{os.getpid()}\n")
         give_back()
-        idling = asyncio.create_task(give_back_when_idle(app))
+        tasks = [asyncio.create_task(give_back_when_idle(app)), asyncio.create_task(free_cycles())]
         # uvicorn raises the signal once more when it has ended; by default that would skip everything that closes.
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, say_closing, server)
@@ -68,7 +69,8 @@ async def serve(data: Path, slot: int, listener: socket.socket, config: Path | N
         try:
             await server.serve(sockets=[listener])
         finally:
-            idling.cancel()
+            for task in tasks:
+                task.cancel()
 
 
 def say_closing(server: uvicorn.Server) -> None:
@@ -79,6 +81,12 @@ def say_closing(server: uvicorn.Server) -> None:
         cycle = getattr(connection, "cycle", None)
         if cycle is not None and not cycle.response_started:
             cycle.keep_alive = False
+
+
+async def free_cycles() -> None:
+    for minutes in itertools.count(1):
+        await asyncio.sleep(60.0)
+        look_at_older(minutes)
 
 
 async def give_back_when_idle(app: App) -> None:

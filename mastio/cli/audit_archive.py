@@ -90,4 +90,4 @@ def _open_store(args: argparse.Namespace) -> AuditStore:
     file = places.folder_of(args) / "db" / "audit.sqlite"
     if not file.is_file():
         raise ConfigurationError("There is no audit log in this folder.", "Name the data folder with --data.")
-    return SqliteStore(file, alone=False)
+    return SqliteStore(file, inline=False)

@@ -66,20 +66,21 @@ def owner(worker: Worker) -> str:
     return f"{worker.node}/{worker.slot}"
 
 
-def is_cut(name: str, worker: Worker, workers: int) -> bool:
+def is_cut(name: str, worker: Worker, slots: range) -> bool:
     """Whether no other live worker can be this owner, so that `worker` closes what it left open: its own earlier
     incarnation, and for the first worker also those of slots that are not in use any more."""
     if name == owner(worker):
         return True
     node, _, slot = name.rpartition("/")
-    return worker.slot == 0 and node == worker.node and slot.isdecimal() and int(slot) >= workers
+    return worker.slot == 0 and node == worker.node and slot.isdecimal() and int(slot) not in slots
 
 
 def open_store(services: Services) -> AuditStore:
     """The store where the appliance's database is. Raises `ConfigurationError` for a database of another kind."""
     kind = services.database_url.partition(":")[0].partition("+")[0]
     if kind == "sqlite":
-        return SqliteStore(services.data / "db" / "audit.sqlite", alone=services.workers == 1)
+        inline = services.workers == 1 and services.worker.slot == 0
+        return SqliteStore(services.data / "db" / "audit.sqlite", inline=inline)
     if kind == "postgresql":
         # Imported only where it is used: its driver would cost a worker on SQLite memory for nothing.
         postgres = importlib.import_module("mastio_audit.postgres")
@@ -140,7 +141,7 @@ async def setup(settings: AuditSettings, services: Services) -> AsyncIterator[Ho
         return f"the audit log is closed: {reason}" if reason else reserve.problem
 
     try:
-        await _open(sequencer, history, lambda name: is_cut(name, worker, services.workers))
+        await _open(sequencer, history, lambda name: is_cut(name, worker, services.slots))
         async with (
             _watching(reserve),
             _publishing(services, keys, history, record),

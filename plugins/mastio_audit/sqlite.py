@@ -3,9 +3,9 @@
 WAL with `synchronous=FULL`: each commit syncs the log file of SQLite before it returns. SQLite before 3.51.3 can lose
 a commit when one connection restarts the WAL while another writes; such a version is refused.
 
-Where the commit runs: in the event loop where this is the only worker and syncing is fast, which is measured when the
-file is opened; else, and for good after one slow commit, in one thread. A thread costs about 50 µs a batch; a slow
-sync in the event loop would stop everything else in the worker.
+Where the commit runs: in the event loop where no other worker has short calls, and syncing is fast, which is measured
+when the file is opened; else, and for good after one slow commit, in one thread. A thread costs about 50 µs a batch; a
+slow sync in the event loop would stop everything else in the worker.
 
 After a failed sync the kernel forgets which pages it could not write, and SQLite acknowledges later commits that rest
 on them. So the sequencer closes the store on the first error, and `open` moves everything from the WAL to the database
@@ -204,12 +204,12 @@ class SqliteReader:
 class SqliteStore(SqliteReader):
     """Appends to the file; creates it, readable by its owner only. See `AuditStore`.
 
-    `alone`: no other worker appends, so that commits may run in the event loop.
+    `inline`: others hardly ever append, so that commits may run in the event loop.
     """
 
-    def __init__(self, path: Path, *, alone: bool) -> None:
+    def __init__(self, path: Path, *, inline: bool) -> None:
         super().__init__(path)
-        self._inline_allowed = alone
+        self._inline_allowed = inline
         self.inline = False
         """Whether commits run in the event loop at present."""
 
@@ -219,7 +219,7 @@ class SqliteStore(SqliteReader):
         started = time.perf_counter()
         try:
             head = self._append(build, INLINE_PATIENCE)
-        except _Busy:  # `mastio audit archive`, for a moment
+        except _Busy:  # the worker for long bodies or `mastio audit archive`, for a moment
             return await self._run(self._append, build, PATIENCE)
         if time.perf_counter() - started > SLOW_COMMIT:
             _log.info("an audit commit was slow; commits run in a thread from now on")

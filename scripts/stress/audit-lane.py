@@ -183,7 +183,7 @@ async def main(args: argparse.Namespace) -> None:
         sync = measure_sync(Path(folder))
         path = Path(folder) / "audit.sqlite"
         lanes: list[tuple[str, AuditStore, LogReader]] = [
-            ("sqlite", SqliteStore(path, alone=not args.thread), SqliteReader(path))
+            ("sqlite", SqliteStore(path, inline=not args.thread), SqliteReader(path))
         ]
         if args.database:
             lanes.append(("postgresql", PostgresStore(args.database, "bench/0"), PostgresReader(args.database)))

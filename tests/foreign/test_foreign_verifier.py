@@ -103,7 +103,7 @@ def fill(file: Path, size: int) -> None:
     """A log as if so much had happened."""
 
     async def append() -> None:
-        store = SqliteStore(file, alone=True)
+        store = SqliteStore(file, inline=True)
         await store.open()
         for start in range(0, size, 6000):
             drafts = [

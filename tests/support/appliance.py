@@ -140,7 +140,12 @@ class Appliance:
 
     def is_ready(self) -> bool:
         """Through the edge, and every worker for itself: the edge asks whichever is there."""
-        return self._is_edge_ready() and (self.workers == 1 or all(map(self._is_worker_ready, range(self.workers))))
+        return self._is_edge_ready() and all(map(self._is_worker_ready, self.slots))
+
+    @property
+    def slots(self) -> range:
+        """Of all its processes: the workers, and the one for long bodies."""
+        return range(self.workers + 1)
 
     def _is_edge_ready(self) -> bool:
         probe = http.client.HTTPSConnection("127.0.0.1", self.port, timeout=5, context=UNVERIFIED)
@@ -169,9 +174,7 @@ class Appliance:
     def settle(self, *replicas: Appliance) -> None:
         """Wait until every worker, those of `replicas` too, knows each change that was answered before this call. A
         worker knows its own changes at once."""
-        workers = [(one, slot) for one in (self, *replicas) for slot in range(one.workers)]
-        if len(workers) == 1:
-            return
+        workers = [(one, slot) for one in (self, *replicas) for slot in one.slots]
         wanted = max(one.version_of(slot) for one, slot in workers)
         for one, slot in workers:
             wait_until(lambda one=one, slot=slot: one.version_of(slot) >= wanted, 5, f"{one.data} {slot} is up to date")
@@ -195,6 +198,14 @@ class Appliance:
 
     def pid(self, name: str) -> int:
         return int((self.data / "run" / f"{name}.pid").read_text())
+
+    def worker_folders(self) -> list[Path]:
+        """What `/proc` says of each process that serves calls."""
+        return [Path(f"/proc/{self.pid(f'worker-{slot}')}") for slot in self.slots]
+
+    def memory(self) -> int:
+        """Bytes of the resident memory of all these processes."""
+        return sum(int((folder / "statm").read_text().split()[1]) * 4096 for folder in self.worker_folders())
 
     def kill_worker(self, slot: int = 0) -> None:
         os.kill(self.pid(f"worker-{slot}"), signal.SIGKILL)

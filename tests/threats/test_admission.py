@@ -199,10 +199,8 @@ def settled_memory_of(appliance: Appliance) -> int:
 
 
 def memory_of(appliance: Appliance) -> int:
-    """Bytes of the worker's resident memory."""
-    status = Path(f"/proc/{appliance.pid('worker-0')}/status").read_text()
-    [line] = [line for line in status.splitlines() if line.startswith("VmRSS")]
-    return int(line.split()[1]) * 1024
+    """Bytes of the workers' resident memory."""
+    return appliance.memory()
 
 
 def test_large_bodies_of_one_agent_wait_for_room_and_are_served(appliance: Appliance, mallory: Identity) -> None:

@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import httpx
 import pytest
@@ -34,11 +33,11 @@ def scene() -> Iterator[Scene]:
 
 
 def rss(scene: Scene) -> int:
-    return int(Path(f"/proc/{scene.appliance.pid('worker-0')}/statm").read_text().split()[1]) * 4096
+    return scene.appliance.memory()
 
 
 def descriptors(scene: Scene) -> int:
-    return sum(1 for _ in Path(f"/proc/{scene.appliance.pid('worker-0')}/fd").iterdir())
+    return sum(1 for folder in scene.appliance.worker_folders() for _ in (folder / "fd").iterdir())
 
 
 class Growth:

@@ -152,9 +152,9 @@ class Place:
         """For `mastio audit verify`."""
         return ["--data", str(self.data)] if self.kind == "sqlite" else ["--database", self.url]
 
-    def store(self, owner: str = "node/0", *, alone: bool = True) -> AuditStore:
+    def store(self, owner: str = "node/0", *, inline: bool = True) -> AuditStore:
         if self.kind == "sqlite":
-            return SqliteStore(self.data / "db" / "audit.sqlite", alone=alone)
+            return SqliteStore(self.data / "db" / "audit.sqlite", inline=inline)
         return PostgresStore(self.url, owner)
 
     def reader(self) -> LogReader:

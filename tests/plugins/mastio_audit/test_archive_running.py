@@ -57,7 +57,7 @@ def test_archiving_beside_a_running_appliance(log: Archived) -> None:
         sequencer = Sequencer(log.place.store(), "node/0", lambda: 1_700_000_001.0, announce)
         await sequencer.open(lambda owner: owner == "node/0")
         checkpoint = notes.parse_checkpoint(notes.parse_note(log.signed).text)
-        other = log.place.store("archive/0", alone=False)
+        other = log.place.store("archive/0", inline=False)
         await other.open()
         moving = asyncio.create_task(archive(other, log.folder, Limits(4e9, checkpoint, {}), {}))
         number = 0
@@ -147,7 +147,7 @@ class Moving:
 
 
 async def move(log: Archived) -> None:
-    store = log.place.store("archive/0", alone=False)
+    store = log.place.store("archive/0", inline=False)
     await store.open()
     checkpoint = notes.parse_checkpoint(notes.parse_note(log.signed).text)
     assert (await archive(store, log.folder, Limits(4e9, checkpoint, {}), {})).end == 512

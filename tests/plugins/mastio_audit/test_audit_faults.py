@@ -168,7 +168,7 @@ class TestDisk:
     async def test_a_full_disk_refuses_and_a_freed_one_resumes(self, small_disk: Path) -> None:
         path = small_disk / "db" / "audit.sqlite"
         ballast = small_disk / "ballast"
-        async with opened(SqliteStore(path, alone=True)) as sequencer:
+        async with opened(SqliteStore(path, inline=True)) as sequencer:
             confirmed = {await record(sequencer, "first"): "first"}
             for _ in range(20):
                 await asyncio.to_thread(fill_up, ballast)
@@ -182,7 +182,7 @@ class TestDisk:
 
     async def test_a_copy_on_a_read_only_disk_is_verified(self, small_disk: Path) -> None:
         path = small_disk / "db" / "audit.sqlite"
-        async with opened(SqliteStore(path, alone=True)) as sequencer:
+        async with opened(SqliteStore(path, inline=True)) as sequencer:
             confirmed = {await record(sequencer, "first"): "first"}
         remount = ["mount", "-o", "remount,ro", str(small_disk)]
         await asyncio.to_thread(subprocess.run, remount, check=True)

@@ -41,6 +41,7 @@ def services_for(
         "public_url": public_url,
         "worker": Worker(node, slot, f"incarnation-{node}-{slot}"),
         "workers": workers,
+        "slots": range(workers),
         "now": lambda: 1_700_000_000.0,
         "trust_domain": "test.example",
         "directory": SimpleNamespace(signing_keys=(KEY,)),
@@ -114,7 +115,7 @@ async def test_each_worker_closes_its_own_and_the_first_those_of_unused_slots(pl
     ],
 )
 def test_whose_open_intents_are_cut(owner: str, slot: int, workers: int, cut: bool) -> None:
-    assert is_cut(owner, Worker("n", slot, "i"), workers) is cut
+    assert is_cut(owner, Worker("n", slot, "i"), range(workers)) is cut
 
 
 async def test_what_cannot_be_an_entry_is_a_defect_of_the_appliance(place: Place) -> None:

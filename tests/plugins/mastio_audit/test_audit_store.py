@@ -108,7 +108,7 @@ class TestContract:
         def broken(head: Head) -> Batch:
             raise chain.ChainError("no")
 
-        store, other = place.store(), place.store("node/1", alone=False)
+        store, other = place.store(), place.store("node/1", inline=False)
         await store.open()
         for _ in range(before):
             await store.append(batch(("event", "a")))
@@ -120,7 +120,7 @@ class TestContract:
         await store.close()
 
     async def test_appenders_in_one_process_take_turns(self, place: Place, batch: MakeBatch) -> None:
-        stores = [place.store(f"node/{slot}", alone=False) for slot in range(3)]
+        stores = [place.store(f"node/{slot}", inline=False) for slot in range(3)]
         for store in stores:
             await store.open()
 
@@ -201,7 +201,7 @@ class TestSqlite:
         assert tuple(map(int, apsw.sqlite_lib_version().split("."))) >= OLDEST_SQLITE
 
     async def test_only_the_owner_may_read_the_files(self, path: Path, batch: MakeBatch) -> None:
-        store = SqliteStore(path, alone=True)
+        store = SqliteStore(path, inline=True)
         await store.open()
         await store.append(batch(("event", "a")))
         modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in path.parent.iterdir()}
@@ -210,13 +210,13 @@ class TestSqlite:
         await store.close()
 
     async def test_opening_empties_the_wal_into_the_file(self, path: Path, tmp_path: Path, batch: MakeBatch) -> None:
-        store = SqliteStore(path, alone=True)
+        store = SqliteStore(path, inline=True)
         await store.open()
         await store.append(batch(("event", "a")))
         crashed = tmp_path / "crashed"
         shutil.copytree(path.parent, crashed)
         assert (crashed / "audit.sqlite-wal").stat().st_size > 0
-        again = SqliteStore(crashed / "audit.sqlite", alone=True)
+        again = SqliteStore(crashed / "audit.sqlite", inline=True)
         await again.open()
         assert (crashed / "audit.sqlite-wal").stat().st_size == 0
         assert (await again.extent()).end == 1
@@ -230,7 +230,7 @@ class TestSqlite:
             threads.add(threading.get_ident())
             return batch(("event", "a"))(head)
 
-        store = SqliteStore(path, alone=False)
+        store = SqliteStore(path, inline=False)
         await store.open()
         assert not store.inline
         await store.append(build)
@@ -242,7 +242,7 @@ class TestSqlite:
             time.sleep(0.06)
             return batch(("event", "a"))(head)
 
-        store = SqliteStore(path, alone=True)
+        store = SqliteStore(path, inline=True)
         await store.open()
         store.inline = True
         await store.append(slow)
@@ -253,7 +253,7 @@ class TestSqlite:
         await store.close()
 
     async def test_a_foreign_lock_is_waited_for_outside_the_event_loop(self, path: Path, batch: MakeBatch) -> None:
-        store = SqliteStore(path, alone=True)
+        store = SqliteStore(path, inline=True)
         await store.open()
         store.inline = True
         other = apsw.Connection(str(path))
@@ -275,7 +275,7 @@ class TestSqlite:
     def test_a_file_that_is_no_database_is_damage(self, path: Path) -> None:
         path.parent.mkdir()
         path.write_bytes(b"not a database at all, but long enough to have a header " * 100)
-        for opened in (SqliteStore(path, alone=True), SqliteReader(path)):
+        for opened in (SqliteStore(path, inline=True), SqliteReader(path)):
             with pytest.raises(DamageError):
                 asyncio.run(opened.open())
 

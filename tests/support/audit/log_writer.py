@@ -50,7 +50,7 @@ async def main(address: str, owner: str, writers: int, count: int | None) -> Non
     if address.startswith("postgresql"):
         store = PostgresStore(address, owner)
     else:
-        store = SqliteStore(Path(address) / "db" / "audit.sqlite", alone=owner == "alone/0")
+        store = SqliteStore(Path(address) / "db" / "audit.sqlite", inline=owner == "alone/0")
     sequencer = Sequencer(store, owner, time.time, lambda kind: Entry(id="process", phase="event", kind=kind))
     await sequencer.open(lambda name: name == owner)
     unique = time.monotonic_ns()

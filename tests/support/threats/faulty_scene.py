@@ -106,25 +106,26 @@ def described(appliance: Appliance, **body: Any) -> Iterator[None]:
 
 
 def descriptors(appliance: Appliance) -> dict[str, str]:
-    """What the worker has open, by descriptor, without the edge's own connections to it."""
+    """What the workers have open, by process and descriptor, without the edge's own connections to them."""
     found = {}
-    for file in Path(f"/proc/{appliance.pid('worker-0')}/fd").iterdir():
-        try:
-            found[file.name] = str(file.readlink())
-        except FileNotFoundError:
-            continue
+    for folder in appliance.worker_folders():
+        for file in (folder / "fd").iterdir():
+            try:
+                found[f"{folder.name}/{file.name}"] = str(file.readlink())
+            except FileNotFoundError:
+                continue
     return found
 
 
 def tcp_sockets(appliance: Appliance, port: int) -> int:
-    """The worker's open TCP sockets to this port, also those that the other side has closed."""
+    """The workers' open TCP sockets to this port, also those that the other side has closed."""
     mine = {name[8:-1] for name in descriptors(appliance).values() if name.startswith("socket:[")}
     lines = Path(f"/proc/{appliance.pid('worker-0')}/net/tcp").read_text().splitlines()[1:]
     return sum(1 for line in lines if line.split()[2].endswith(f":{port:04X}") and line.split()[9] in mine)
 
 
 def rss(appliance: Appliance) -> int:
-    return int(Path(f"/proc/{appliance.pid('worker-0')}/statm").read_text().split()[1]) * 4096
+    return appliance.memory()
 
 
 def verify_nothing_is_left(scene: Scene, provider: Faulty) -> None:

@@ -1,0 +1,78 @@
+"""Calls of models with a megabyte, or of unknown length, have a worker of their own: it keeps no short call waiting."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+import httpx
+import pytest
+
+from support.appliance import Appliance, Identity
+
+CHAT = "/v1/chat/completions"
+LONG_WORKER = 1
+
+
+def body_of(size: int) -> bytes:
+    empty = json.dumps({"model": "stub/m", "max_tokens": 9, "messages": [{"role": "user", "content": ""}]})
+    return empty.replace('""', json.dumps("x " * ((size - len(empty)) // 2) + "x" * ((size - len(empty)) % 2))).encode()
+
+
+def in_pieces(body: bytes) -> Iterator[bytes]:
+    """Sent without a length."""
+    yield body
+
+
+@contextmanager
+def stopped(appliance: Appliance, slot: int) -> Iterator[None]:
+    """A worker that does nothing meanwhile, as one that is busy for long."""
+    pid = appliance.pid(f"worker-{slot}")
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+@pytest.mark.parametrize(
+    ("size", "is_length_said", "is_long"),
+    [(999_999, True, False), (1_000_000, True, True), (500, True, False), (500, False, True)],
+)
+def test_who_takes_a_body(
+    appliance: Appliance, agent: Identity, size: int, is_length_said: bool, is_long: bool
+) -> None:
+    body = body_of(size)
+    assert len(body) == size
+    with appliance.by_certificate(agent) as client, ThreadPoolExecutor(1) as beside:
+
+        def send() -> httpx.Response:
+            content = body if is_length_said else in_pieces(body)
+            return client.post(CHAT, content=content, headers={"content-type": "application/json"}, timeout=30)
+
+        with stopped(appliance, 0 if is_long else LONG_WORKER):
+            assert send().status_code == 200
+        with stopped(appliance, LONG_WORKER if is_long else 0):
+            waiting = beside.submit(send)
+            with pytest.raises(TimeoutError):
+                waiting.result(0.3)
+        assert waiting.result(30).status_code == 200
+
+
+def test_calls_without_a_body_are_short(appliance: Appliance, agent: Identity) -> None:
+    with appliance.by_certificate(agent) as client, stopped(appliance, LONG_WORKER):
+        assert client.get("/v1/models").status_code == 200
+        assert client.get("/v1/agents/self").status_code == 200
+
+
+def test_a_busy_worker_for_long_bodies_stops_no_administration(appliance: Appliance) -> None:
+    with appliance.admin() as admin, stopped(appliance, LONG_WORKER):
+        cedar = "// " + "x" * 60_000 + '\nforbid (principal == Agent::"nobody", action, resource);'
+        made = admin.post("/v1/admin/policies", json={"name": "long-bodies", "cedar": cedar})
+        assert made.status_code == 201, made.text
+        assert admin.delete("/v1/admin/policies/long-bodies").status_code == 204
+        assert admin.get("/readyz").status_code == 200
