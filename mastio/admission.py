@@ -28,6 +28,10 @@ WAIT_SECONDS = 20.0
 MOST_WAITING = 64
 """Bodies of one caller that may wait for room; the server keeps the beginning of each."""
 
+DESK_BYTES = 8 * 1024 * 1024
+"""Bytes of the long bodies of one caller that are looked into at once. Parsed, searched and translated, a body takes
+five times its length. One longer than this is looked into alone."""
+
 RULE = "admission/"
 """Prefix of the rules of refusals here, in the audit log."""
 
@@ -119,14 +123,16 @@ class Room:
 
 
 class Slots:
-    """The slots of one kind of caller, `total` of them, at most `most` for one, and the room for their bodies."""
+    """The slots of one kind of caller, `total` of them, at most `most` for one, and the room for their bodies: `room`
+    while they are held, `desk` while they are looked into."""
 
-    __slots__ = ("_held", "free", "most", "room")
+    __slots__ = ("_held", "desk", "free", "most", "room")
 
     def __init__(self, total: int, most: int, room: Room) -> None:
         self.free = total
         self.most = most
         self.room = room
+        self.desk = Room(DESK_BYTES)
         self._held: dict[str, int] = {}
 
     def take(self, caller: str) -> MastioError | None:
@@ -193,12 +199,13 @@ class Admission:
 class Ticket:
     """One exchange's slot and room. `end` gives both back, once."""
 
-    __slots__ = ("_caller", "_size", "_slots")
+    __slots__ = ("_at_desk", "_caller", "_size", "_slots")
 
     def __init__(self, slots: Slots, caller: str) -> None:
         self._slots = slots
         self._caller = caller
         self._size = 0
+        self._at_desk = 0
 
     async def take(self, size: int) -> None:
         """Room for a body of this length, as soon as there is some. Raises `Denied` (429)."""
@@ -210,8 +217,20 @@ class Ticket:
         self._slots.room.grow(self._caller, size)
         self._size += size
 
+    async def begin_work(self, size: int) -> None:
+        """Room for what a body of this length becomes, as soon as there is some. Raises `Denied` (429)."""
+        await self._slots.desk.take(self._caller, size)
+        self._at_desk = size
+
+    def end_work(self) -> None:
+        """Give that back."""
+        if self._at_desk:
+            self._slots.desk.give(self._caller, self._at_desk)
+            self._at_desk = 0
+
     def end(self) -> None:
         """Give everything back."""
+        self.end_work()
         self._slots.give(self._caller)
         if self._size:
             self._slots.room.give(self._caller, self._size)

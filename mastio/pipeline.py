@@ -37,6 +37,7 @@ from mastio.errors import (
     Unavailable,
 )
 from mastio.exchange import (
+    LONG_BODY,
     OPEN,
     STRANGER,
     Action,
@@ -77,6 +78,7 @@ from mastio.telemetry import Telemetry
 from mastio.watching import Watching, describe
 from mastio.wire import (
     BODY_SECONDS,
+    SMALL,
     STRANGER_BODY_SECONDS,
     ArrivingBody,
     ClientGone,
@@ -105,9 +107,6 @@ WRITTEN_IN_EVENTS = frozenset({"path", "tool"})
 
 NAMED_BY_ADMINS = frozenset({"Connection", "Appliance"})
 """Types of targets whose names no caller makes up."""
-
-LONG_BODY = 64 * 1024
-"""Bytes of a body above which its caller's hanging up is noticed while it is looked into."""
 
 SHORT_DIGEST = 256 * 1024
 """Bytes of a body whose digest is made in the event loop: half a millisecond."""
@@ -209,6 +208,8 @@ class Pipeline:
         finally:
             if progress.departure is not None:
                 progress.departure.stop()
+            if progress.ticket is not None:
+                progress.ticket.end_work()
 
     # --- before anything happens --------------------------------------------------------------------------------------
 
@@ -267,8 +268,10 @@ class Pipeline:
             body = await read_body(head, receive, intake.limit, progress.ticket, seconds)
             authenticated = self._look_again(authenticated)
             progress.principal = authenticated.principal
-            if len(body) > LONG_BODY:
-                progress.departure = Interruption(receive)
+            if len(body) > SMALL:
+                progress.departure = Interruption(receive)  # from here on it is noticed when its caller hangs up
+            if len(body) >= LONG_BODY and progress.ticket is not None:
+                await progress.ticket.begin_work(len(body))
         reading = self._read[head.route.kind](head, authenticated.principal, body)
         action, message = reading if isinstance(reading, tuple) else await reading
         if stream is not None:

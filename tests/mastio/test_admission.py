@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from mastio.admission import MOST_WAITING, Admission, Room, Shares, Slots
+from mastio.admission import DESK_BYTES, MOST_WAITING, Admission, Room, Shares, Slots
 from mastio.errors import BadRequest, Denied, MastioError, Unavailable
-from mastio.exchange import Principal, Route
+from mastio.exchange import Action, Message, Principal, Route
 from mastio.pipeline import Pipeline
 from mastio.telemetry import Telemetry
 from mastio.wire import SMALL, STEP, read_body
@@ -223,3 +224,39 @@ async def test_an_agent_beyond_its_share_is_refused_and_recorded() -> None:
     await first
     await world.run()
     assert world.events[-1] == b"{}" or 200 in world.events[-3:]
+
+
+async def test_long_bodies_of_one_caller_are_looked_into_one_after_the_other() -> None:
+    looking, most = 0, 0
+    body = b"x" * (DESK_BYTES // 2 + 1)
+
+    async def look(head: Any, principal: Any, raw: bytes) -> Any:
+        nonlocal looking, most
+        looking, most = looking + 1, max(most, looking + 1)
+        await asyncio.sleep(0.005)
+        looking -= 1
+        return Action("llm.chat", "Model", "m"), Message(raw)
+
+    route = replace(CHAT, limit=10 * 1024 * 1024)
+    worlds = [World() for _ in range(4)]
+    shared = Pipeline([route], [("test", replace(worlds[0].hooks, read={"llm.chat": look}))], SERVICES, Telemetry(), 9)
+    for world in worlds:
+        world.pipeline = shared
+    await asyncio.gather(*(world.run(body, route=route) for world in worlds))
+    assert most == 1
+    short = b"x" * (DESK_BYTES // 4)
+    await asyncio.gather(*(world.run(short, route=route) for world in worlds))
+    assert most == 4
+
+
+async def test_room_at_the_desk_is_given_back_however_the_look_ends() -> None:
+    async def fail(*_: Any) -> Any:
+        raise BadRequest("No.")
+
+    world, route = World(), replace(CHAT, limit=10 * 1024 * 1024)
+    admission = Admission(Shares())
+    hooks = replace(world.hooks, read={"llm.chat": fail})
+    world.pipeline = Pipeline([route], [("test", hooks)], SERVICES, Telemetry(), 9, admission=admission)
+    for _ in range(3):
+        await asyncio.wait_for(world.run(b"x" * DESK_BYTES, route=route), 5)
+    assert admission.admit(agent("alice"))._slots.desk.used("alice") == 0

@@ -11,12 +11,13 @@ import pytest
 
 from mastio import aside
 from mastio.exchange import Action, Allow, Message
-from mastio.pipeline import LONG_BODY, Pipeline
+from mastio.pipeline import Pipeline
 from mastio.telemetry import Telemetry
+from mastio.wire import SMALL
 from support.pipeline_world import CHAT, SERVICES, World
 
-LONG = replace(CHAT, limit=10 * LONG_BODY)
-BODY = b"x" * (LONG_BODY + 1)
+LONG = replace(CHAT, limit=10 * SMALL)
+BODY = b"x" * (SMALL + 1)
 
 
 class Waiting:
