@@ -19,7 +19,6 @@ RUN --mount=type=secret,id=ca \
 COPY pyproject.toml README.md LICENSE ./
 COPY mastio mastio
 COPY plugins plugins
-COPY nginx nginx
 # Compiled here, since the running container can write nothing.
 RUN .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e . \
     && .venv/bin/python -m compileall -q mastio plugins \

@@ -2,7 +2,7 @@
 the table does not name; the error bodies come from `errors.CODES`, so the edge speaks the same words as the app.
 
 In: `read_edge_headers` is the only place where an identity header is believed, and only with the edge's secret.
-Out: `render` writes the files of `nginx/` (templates with `@{name}`) into the data folder's `edge/`.
+Out: `render` writes the files of `edge_templates/` (with `@{name}`) into the data folder's `edge/`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from mastio.routes import path_pattern
 from mastio.settings import Settings
 from mastio.target import parse_base_url
 
-TEMPLATES = Path(__file__).parent.parent / "nginx"
+TEMPLATES = Path(__file__).parent / "edge_templates"
 
 LARGE = 10 * 1024 * 1024
 """Bytes. Larger bodies are for routes where they go on as they arrive: there the route's limit counts, and not
@@ -174,8 +174,7 @@ def _render_location(path: str, rows: list[Route]) -> str:
     head = f'location ~ "{pattern}"' if "{" in path else f"location = {path}"
     lines = ["    include snippets/proxy.conf;"]
     most = max(route.limit for route in rows)
-    upstream = "$mastio_upstream" if LONG_BODY <= most <= LARGE else "mastio_app"
-    lines.append(f"    proxy_pass http://{upstream};")
+    lines.append(f"    proxy_pass http://{_choose_upstream(rows, most)};")
     if any(route.streams for route in rows):
         lines.append("    proxy_buffering off;")
     if all(route.recorded == "none" for route in rows):  # probes and public documents: they have no body
@@ -190,6 +189,13 @@ def _render_location(path: str, rows: list[Route]) -> str:
     if any(route.kind == "enrollment.request" for route in rows):
         lines.append("    limit_req zone=enrollments burst=500 nodelay;")
     return head + " {\n" + "\n".join(lines) + "\n}\n"
+
+
+def _choose_upstream(rows: Sequence[Route], most: int) -> str:
+    """Of administration, whoever changes something is to see it in force: it stays with the workers."""
+    if most < LONG_BODY or any("agent" not in route.requires for route in rows):
+        return "mastio_app"
+    return "$mastio_by_length" if most <= LARGE else "$mastio_by_length_and_type"
 
 
 def _render_errors() -> str:

@@ -22,9 +22,9 @@ JSON = Any  # a value that JSON can express
 OPEN: frozenset[Role] = frozenset()
 """`Route.requires` of a route that nobody needs to be known for."""
 
-LONG_BODY = 1_000_000
-"""Bytes. Of routes that read whole bodies, the edge gives those from here on to `long_workers`: the number of digits of
-`Content-Length` tells. A body whose length nobody says is long, too."""
+LONG_BODY = 100_000
+"""Bytes. The edge gives bodies from here on to `long_workers`: the number of digits of `Content-Length` tells. A body
+whose length nobody says is long, too. Of those that may go on as they arrive, only what is declared as text is."""
 
 
 @dataclass(frozen=True, slots=True)

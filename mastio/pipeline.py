@@ -37,7 +37,6 @@ from mastio.errors import (
     Unavailable,
 )
 from mastio.exchange import (
-    LONG_BODY,
     OPEN,
     STRANGER,
     Action,
@@ -107,6 +106,9 @@ WRITTEN_IN_EVENTS = frozenset({"path", "tool"})
 
 NAMED_BY_ADMINS = frozenset({"Connection", "Appliance"})
 """Types of targets whose names no caller makes up."""
+
+LONG_WORK = 1_000_000
+"""Bytes of a body above which it waits for room at its caller's desk."""
 
 SHORT_DIGEST = 256 * 1024
 """Bytes of a body whose digest is made in the event loop: half a millisecond."""
@@ -270,7 +272,7 @@ class Pipeline:
             progress.principal = authenticated.principal
             if len(body) > SMALL:
                 progress.departure = Interruption(receive)  # from here on it is noticed when its caller hangs up
-            if len(body) >= LONG_BODY and progress.ticket is not None:
+            if len(body) >= LONG_WORK and progress.ticket is not None:
                 await progress.ticket.begin_work(len(body))
         reading = self._read[head.route.kind](head, authenticated.principal, body)
         action, message = reading if isinstance(reading, tuple) else await reading

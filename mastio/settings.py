@@ -35,8 +35,8 @@ class Section(BaseModel):
 class Server(Section):
     """The core. `listen` is `unix` (sockets in the data folder) or `HOST:PORT`, worker n taking PORT + n.
 
-    Calls of models with a megabyte or more, or of a length that nobody says, have `long_workers` processes of their own
-    beside the `workers`, so that reading them keeps no other call waiting; with 0 every worker takes them.
+    Calls with long bodies have `long_workers` processes of their own beside the `workers`, so that looking into them
+    keeps no other call waiting. Not set: as many as workers. 0: none, and every worker takes them.
 
     `stub_port` runs the stand-in provider on that loopback port (`up --demo`); 0 runs none. A file in `logs/` that is
     larger than `log_megabytes` is put aside; of each, `log_files` older ones are kept. The slots of each worker:
@@ -49,7 +49,7 @@ class Server(Section):
     public_url: str = "https://localhost:9443"
     trust_domain: str = Field(default="localhost", pattern=r"^[a-z0-9]([a-z0-9._-]{0,252}[a-z0-9])?$")
     workers: int = Field(default=1, ge=1, le=64)
-    long_workers: int = Field(default=1, ge=0, le=16)
+    long_workers: int | None = Field(default=None, ge=0, le=64)
     listen: str = Field(default="unix", pattern=r"^(unix|[^:]+:[0-9]+)$")
     max_in_flight: int = Field(default=2048, ge=1)
     agent_share: float = Field(default=0.5, gt=0, le=1)
@@ -66,7 +66,7 @@ class Server(Section):
     @property
     def slots(self) -> range:
         """One for each process: first the workers, then those for long bodies."""
-        return range(self.workers + self.long_workers)
+        return range(self.workers + (self.workers if self.long_workers is None else self.long_workers))
 
     @field_validator("public_url")
     @classmethod

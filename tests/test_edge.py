@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mastio.edge import ERRORS, is_open, read_edge_headers, render, render_locations
+from mastio.edge import ERRORS, TEMPLATES, is_open, read_edge_headers, render, render_locations
 from mastio.errors import CODES, BadRequest
 from mastio.nginx import nginx_version
 from mastio.pki.authority import Authority
@@ -68,12 +68,7 @@ def test_nginx_accepts_what_is_rendered(tmp_path: Path, version: str) -> None:
 
 def show(uri: str) -> str:
     """What the access line has of a request line's target: the map of the template, read as nginx does."""
-    block = (
-        (Path(__file__).parents[1] / "nginx" / "mastio.conf")
-        .read_text()
-        .partition("map $request_uri $mastio_path {")[2]
-        .partition("\n}")[0]
-    )
+    block = (TEMPLATES / "mastio.conf").read_text().partition("map $request_uri $mastio_path {")[2].partition("\n}")[0]
     for pattern, said in re.findall(r'^    "~(.*?)" "?([^\n]*?)"?;$', block, re.MULTILINE) if uri else ():
         if match := re.search(pattern.replace("(?<", "(?P<").replace("(?P<!", "(?<!"), uri):
             return re.sub(r"\$(\w+?)(?=\W|$)", lambda name, m=match: m[name[1]], said)
@@ -113,7 +108,7 @@ def test_identity_comes_from_the_edge_alone() -> None:
 
 
 def test_every_identity_header_is_set_or_cleared() -> None:
-    text = (Path(__file__).parent.parent / "nginx" / "snippets" / "identity.conf").read_text().lower()
+    text = (TEMPLATES / "snippets" / "identity.conf").read_text().lower()
     for name in ("x-edge-secret", "x-edge-certificate", "x-edge-address", "x-forwarded-for", "forwarded", "x-real-ip",
                  "x-client-cert", "x-client-dn", "client-cert", "x-forwarded-client-cert"):  # fmt: skip
         assert f"proxy_set_header {name} " in text

@@ -34,7 +34,7 @@ SIGNS: tuple[tuple[bytes, Dialect], ...] = (
     (b"x-goog-api-client", "gemini"),
     (b"x-goog-api-key", "gemini"),
 )
-"""What tells clients apart on the path that they share; the edge knows the same (`nginx/mastio.conf`)."""
+"""What tells clients apart on the path that they share; the edge knows the same (`edge_templates/mastio.conf`)."""
 
 
 def _call(path: str, summary: str) -> Route:

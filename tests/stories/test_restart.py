@@ -86,7 +86,7 @@ def test_no_call_fails_while_settings_are_applied(world: tuple[Appliance, Stub])
     assert len(stub.arrivals()) == told["200"], "and none was made twice"
     assert len(set(callers.receipts)) == told["200"]
     after = workers(appliance)
-    assert sorted(after) == ["worker-0", "worker-1", "worker-2"] and after["worker-0"] != before["worker-0"]
+    assert sorted(after) == ["worker-0", "worker-1", "worker-2", "worker-3"] and after["worker-0"] != before["worker-0"]
     assert find_supervisor(appliance.data) == supervisor
     done = deploy(appliance, "restart", "--workers", "1")
     assert done.returncode == 0 and sorted(workers(appliance)) == ["worker-0", "worker-1"], done.stderr

@@ -144,8 +144,8 @@ class Appliance:
 
     @property
     def slots(self) -> range:
-        """Of all its processes: the workers, and the one for long bodies."""
-        return range(self.workers + 1)
+        """Of all its processes: the workers, and those for long bodies."""
+        return range(2 * self.workers)
 
     def _is_edge_ready(self) -> bool:
         probe = http.client.HTTPSConnection("127.0.0.1", self.port, timeout=5, context=UNVERIFIED)

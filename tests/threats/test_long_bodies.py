@@ -1,4 +1,4 @@
-"""Calls of models with a megabyte, or of unknown length, have a worker of their own: it keeps no short call waiting."""
+"""Bodies of 100 kB, or of unknown length, have a worker of their own: what it does keeps no short call waiting."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ import signal
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 
 import httpx
 import pytest
 
 from support.appliance import Appliance, Identity
+from support.egress_scene import Scene, open_scene
 
 CHAT = "/v1/chat/completions"
 LONG_WORKER = 1
@@ -28,6 +30,14 @@ def in_pieces(body: bytes) -> Iterator[bytes]:
     yield body
 
 
+@pytest.fixture(scope="module")
+def scene() -> Iterator[Scene]:
+    """An appliance with a connection; its agent shows a certificate, so that no nonce is in question."""
+    with open_scene() as opened, opened.appliance.by_certificate(opened.appliance.enroll("bob")) as bob:
+        opened.appliance.settle()
+        yield replace(opened, agent=bob)
+
+
 @contextmanager
 def stopped(appliance: Appliance, slot: int) -> Iterator[None]:
     """A worker that does nothing meanwhile, as one that is busy for long."""
@@ -41,7 +51,7 @@ def stopped(appliance: Appliance, slot: int) -> Iterator[None]:
 
 @pytest.mark.parametrize(
     ("size", "is_length_said", "is_long"),
-    [(999_999, True, False), (1_000_000, True, True), (500, True, False), (500, False, True)],
+    [(99_999, True, False), (100_000, True, True), (500, True, False), (500, False, True)],
 )
 def test_who_takes_a_body(
     appliance: Appliance, agent: Identity, size: int, is_length_said: bool, is_long: bool
@@ -76,3 +86,27 @@ def test_a_busy_worker_for_long_bodies_stops_no_administration(appliance: Applia
         assert made.status_code == 201, made.text
         assert admin.delete("/v1/admin/policies/long-bodies").status_code == 204
         assert admin.get("/readyz").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("content_type", "size", "is_length_said", "is_long"),
+    [
+        ("application/json", 100_000, True, True),
+        ("application/json", 99_999, True, False),
+        ("application/x-ndjson; charset=utf-8", 500, False, True),
+        ("text/plain", 100_000, True, True),
+        ("application/octet-stream", 1_000_000, True, False),
+        ("application/octet-stream", 1_000_000, False, False),
+        ("application/vnd.openxmlformats-officedocument.wordprocessingml.document", 1_000_000, True, False),
+    ],
+)
+def test_who_takes_a_body_for_a_connection(
+    scene: Scene, content_type: str, size: int, is_length_said: bool, is_long: bool
+) -> None:
+    """A stream that no client can send again stays with the worker whose nonce the client has."""
+    body = b'"' + b"x" * (size - 2) + b'"'
+    headers = {"content-type": content_type}
+    with stopped(scene.appliance, 0 if is_long else LONG_WORKER):
+        content = body if is_length_said else in_pieces(body)
+        reply = scene.call("POST", "/echo", content=content, headers=headers, timeout=30)
+        assert reply.status_code == 200

@@ -165,7 +165,7 @@ def is_ready(own: Own, workers: int, started: list[subprocess.Popen[bytes]]) -> 
     try:
         with own._client({}) as client:
             ready = client.get("/readyz").status_code == 200
-        return ready and all(is_worker_ready(own, slot) for slot in range(workers + 1))  # and the one for long bodies
+        return ready and all(is_worker_ready(own, slot) for slot in range(2 * workers))  # and those for long bodies
     except (httpx.HTTPError, OSError):
         return False
 

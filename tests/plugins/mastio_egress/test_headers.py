@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 from aiohttp.http_writer import _serialize_headers
 from multidict import CIMultiDict
 
+from mastio.edge import TEMPLATES
 from mastio.errors import BadRequest, Denied, DispatchError
 from mastio.presented import HEADERS
 from mastio.request_headers import is_sendable
 from mastio_egress.headers import MOST, declared_length, incoming, left_out, outgoing, reply_length
 
-ROOT = Path(__file__).parents[3]
 SET_BY_THE_EDGE = [
     name.lower().encode()
-    for name in re.findall(r"proxy_set_header (\S+)", (ROOT / "nginx/snippets/identity.conf").read_text("utf-8"))
+    for name in re.findall(r"proxy_set_header (\S+)", (TEMPLATES / "snippets/identity.conf").read_text("utf-8"))
 ]
 HOP = [b"connection", b"keep-alive", b"te", b"trailer", b"transfer-encoding", b"upgrade", b"proxy-authorization",
        b"proxy-connection", b"proxy-anything"]  # fmt: skip
