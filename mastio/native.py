@@ -134,8 +134,7 @@ def up(data: Path, args: argparse.Namespace) -> int:
     in_force = read_in_force(data) or wanted
     differing = find_changes(in_force, wanted)
     known = _await_ready(data, int(in_force["edge"]["port"]))
-    command = str(Path(sys.executable).parent / "mastio")
-    print_welcome(data, known, command, Path("my-agent"), already=running is not None)
+    print_welcome(data, known, _find_command(), Path("my-agent"), already=running is not None)
     if is_new:
         for variable, provider in read_first_providers(os.environ, lambda path: Path(path).read_text("ascii")):
             print(f"{variable} is set: it is the key of the provider {provider.name}, {provider.base_url}\n")
@@ -377,6 +376,13 @@ First call: add a provider, enrol an agent, ask something.
   $M chat --identity {agent} --model openai/gpt-4o-mini "Hello"
 """
     )
+
+
+def _find_command() -> str:
+    """How this installation's command is called: by its name alone where the PATH leads to it."""
+    own = Path(sys.executable).parent / "mastio"
+    found = shutil.which("mastio")
+    return "mastio" if found is not None and Path(found).resolve() == own.resolve() else str(own)
 
 
 def _colons(fingerprint: str) -> str:
