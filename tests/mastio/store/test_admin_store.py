@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from mastio.errors import BadRequest
-from mastio.store.admins import is_unclaimed, new_admin_token, new_claim
+from mastio.store.admins import find_active_admin, is_unclaimed, new_admin_token, new_claim
+from mastio.store.base import Admin
 from support.stores import NOW, Opened
 
 
@@ -50,6 +51,24 @@ async def test_a_claim_cannot_take_another_admins_token(opened: Opened) -> None:
     await admins.add_hashed("bob", "operator", admins.hash_claim(digest(new_claim()), NOW + 60), NOW, None, "ann")
     assert await code_of(admins.claim("bob", ann.token_hash)) == "conflict"
     assert is_unclaimed(await admins.get("bob")), "the code is still good"
+
+
+async def test_only_those_in_force_are_found(opened: Opened) -> None:
+    admins = opened.store.admins
+    await admins.add("ann", "admin", new_admin_token(), NOW)
+    await admins.add("bob", "auditor", new_admin_token(), NOW, NOW + 60)
+    await admins.add("cid", "admin", new_admin_token(), NOW)
+    await admins.revoke("cid")
+    page = await admins.list(10)
+    assert [admin.name for admin in page.items] == ["ann", "bob"]
+    assert [admin.name for admin in (await admins.list(1, "ann")).items] == ["bob"]
+    assert await admins.count_active(NOW) == 1
+
+    async def find(name: str, now: float) -> Admin | None:
+        return await opened.database.read(lambda connection: find_active_admin(connection, name, now))
+
+    assert await find("ann", NOW) == page.items[0] and await find("bob", NOW + 59) == page.items[1]
+    assert await find("bob", NOW + 60) is None and await find("cid", NOW) is None and await find("dan", NOW) is None
 
 
 async def test_the_last_admin_without_an_end_keeps_the_role(opened: Opened) -> None:

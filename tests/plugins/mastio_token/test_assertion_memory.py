@@ -99,18 +99,6 @@ def test_after_a_step_marks_are_kept_for_the_longest_life_at_most(step: float) -
     assert len(worker.memory) == 1
 
 
-def test_a_clock_that_is_set_back_before_the_first_use_changes_nothing() -> None:
-    worker = Worker()
-    assert worker.use(expires_at=NOW + 1)
-    worker.wait(LONGEST + SPAN)
-    worker.memory.use("key", "jti-2", worker.wall + 1, worker.wall, worker.steady)
-    worker.wait(3 * SPAN)
-    worker.wall -= HOUR
-    assert worker.use(expires_at=worker.wall + 60) and not worker.use(expires_at=worker.wall + 60)
-    worker.wait(60 + 2 * SPAN)
-    assert worker.use(expires_at=worker.wall + 60), "kept as long as its own life, and not for the longest one"
-
-
 def test_the_hundred_thousandth_costs_what_the_first_did() -> None:
     """Fifteen hundred a second for a minute are in force at once."""
     worker = Worker()
