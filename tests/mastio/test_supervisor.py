@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -65,7 +66,7 @@ def supervise(tmp_path: Path) -> Iterator[Open]:
     """Makes a supervisor of the folder, whose forked processes are these programs. All are ended at the end."""
     made: list[Supervisor] = []
     handled = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR2)
-    kept = [signal.getsignal(number) for number in handled]
+    kept, descriptors = [signal.getsignal(number) for number in handled], resource.getrlimit(resource.RLIMIT_NOFILE)
 
     def make(**programs: str | None) -> Supervisor:
         one = Supervisor(tmp_path, None, None)
@@ -84,6 +85,7 @@ def supervise(tmp_path: Path) -> Iterator[Open]:
         one._forks.close()  # type: ignore[union-attr]
     for number, handler in zip(handled, kept, strict=True):
         signal.signal(number, handler)
+    resource.setrlimit(resource.RLIMIT_NOFILE, descriptors)
 
 
 def says(plan: Mapping[str, Any]) -> str:
