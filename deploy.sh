@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Mastio: bring the appliance up and take it down. Verbs only; the logic is in `mastio`.
-#   ./deploy.sh [up|restart|down|status|logs] [--native|--compose] [--demo] [--data DIR] [--port N] [--public-url URL]
-#               [--workers N] [--redact|--no-redact] [--database URL] [--config FILE]
+#   ./deploy.sh [up|restart|down|status|logs|unlink] [--native|--compose] [--demo] [--data DIR] [--port N]
+#               [--public-url URL] [--workers N] [--redact|--no-redact] [--database URL] [--config FILE] [--no-link]
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -10,6 +10,8 @@ verb=up
 mode=""
 data=data
 options=()
+link=yes
+bin=${MASTIO_BIN:-$([ "$(id -u)" = 0 ] && echo /usr/local/bin || echo "${HOME:-}/.local/bin")}
 
 fail() {
     echo "mastio: $1 $2" >&2
@@ -22,7 +24,7 @@ usage() {
 
 parse() {
     case "${1:-}" in
-        up | restart | down | status | logs)
+        up | restart | down | status | logs | unlink)
             verb=$1
             shift
             ;;
@@ -31,7 +33,7 @@ parse() {
             exit 0
             ;;
         "" | -*) ;;
-        *) fail "There is no verb $1." "Use up, restart, down, status or logs." ;;
+        *) fail "There is no verb $1." "Use up, restart, down, status, logs or unlink." ;;
     esac
     while [ $# -gt 0 ]; do
         case "$1" in
@@ -41,6 +43,7 @@ parse() {
                 exit 0
                 ;;
             --demo | --redact | --no-redact) options+=("$1") ;;
+            --no-link) link="" ;;
             --data | --port | --public-url | --workers | --database | --config)
                 [ $# -ge 2 ] || fail "$1 needs a value." "See ./deploy.sh --help."
                 options+=("$1" "$2")
@@ -115,7 +118,30 @@ ensure_venv() {
     echo "$pins" >"$venv/.pins"
 }
 
+# The command `mastio` on the PATH: a link to the one of this folder, unless something else has its name there.
+link_command() {
+    if ! is_linked && { [ -e "$bin/mastio" ] || [ -L "$bin/mastio" ]; }; then
+        told="$bin/mastio is something else and stays. The command is $venv/bin/mastio"
+    elif ! is_linked && ! { mkdir -p "$bin" && ln -s "$venv/bin/mastio" "$bin/mastio"; } 2>/dev/null; then
+        told="There can be no link in $bin. The command is $venv/bin/mastio"
+    else
+        told="The command mastio is $bin/mastio; ./deploy.sh unlink removes it."
+        case ":$PATH:" in *":$bin:"*) ;; *) told+=" To find it: export PATH=\"$bin:\$PATH\"" ;; esac
+    fi
+}
+
+is_linked() {
+    [ "$(readlink "$bin/mastio" || true)" = "$venv/bin/mastio" ]
+}
+
+unlink_command() {
+    is_linked || { echo "There is no link to $venv/bin/mastio in $bin." && return; }
+    rm "$bin/mastio" || fail "$bin/mastio cannot be removed." "Remove it by hand."
+    echo "Removed $bin/mastio."
+}
+
 native() {
+    local told=""
     if [ "$verb" = up ] && [ -e "$data/compose.env" ]; then # so far it ran in containers
         "$here/scripts/compose" down --data "$data" >/dev/null
         rm -f "$data/compose.env"
@@ -123,6 +149,10 @@ native() {
     if [ "$verb" = up ]; then
         install_missing
         ensure_venv
+        [ -z "$link" ] || link_command
+        "$venv/bin/python" -m mastio.native up ${options[@]+"${options[@]}"}
+        [ -z "$told" ] || echo "$told"
+        return
     elif [ ! -x "$venv/bin/python" ]; then # nothing was ever brought up from this folder
         [ "$verb" != down ] || { echo "Mastio is not running." && exit 0; }
         [ "$verb" != status ] || { echo "not running" && exit 1; }
@@ -155,5 +185,6 @@ choose_mode() {
 }
 
 parse "$@"
+[ "$verb" != unlink ] || { unlink_command && exit 0; }
 choose_mode
 "$mode"

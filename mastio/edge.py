@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hmac
 import ipaddress
+import math
 import os
 import pwd
 import re
@@ -120,7 +121,7 @@ def render(settings: Settings, routes: Sequence[Route], data: Path, secret: byte
     _write(edge / "errors.conf", _render_errors(), 0o644)
 
 
-SNIPPETS = ("identity", "proxy", "open", "public")
+SNIPPETS = ("identity", "proxy", "open", "public", "enrollment")
 MOST_COUNTED = 65_535
 """The most connections that nginx can count."""
 
@@ -138,6 +139,8 @@ def _values(settings: Settings, data: Path, secret: bytes, nginx_version: str) -
         "worker_connections": str(connections),
         "strangers": str(min(connections // 2, MOST_COUNTED)),
         "open_per_address": str(min(edge.open_per_address, connections // 4)),
+        "enrollments_at_once": str(max(1, edge.enrollments_per_minute - 1)),  # beside the one that is always taken
+        "enrollment_wait": str(_seconds_until_the_next(edge.enrollments_per_minute)),
         "servers": _render_servers(addresses[:workers]),
         "long_servers": _render_servers(addresses[workers:] or addresses),
         "secret": secret.decode("ascii"),
@@ -150,6 +153,11 @@ def _values(settings: Settings, data: Path, secret: bytes, nginx_version: str) -
 
 def _render_servers(addresses: Sequence[str]) -> str:
     return "\n".join(f"    server {address} max_fails=0;" for address in addresses)
+
+
+def _seconds_until_the_next(per_minute: int) -> int:
+    """nginx counts in whole thousandths of a request a second, rounded down: 10 a minute is one in 6.03 s."""
+    return math.ceil(1000 / (per_minute * 1000 // 60))
 
 
 def _version(text: str) -> tuple[int, ...]:
@@ -187,7 +195,7 @@ def _render_location(path: str, rows: list[Route]) -> str:
     if any(route.kind == "egress.http" for route in rows):
         lines.append("    proxy_buffer_size 32k;")  # a head that others made, and ours, in one piece
     if any(route.kind == "enrollment.request" for route in rows):
-        lines.append("    limit_req zone=enrollments burst=500 nodelay;")
+        lines.append("    include snippets/enrollment.conf;")
     return head + " {\n" + "\n".join(lines) + "\n}\n"
 
 
@@ -208,7 +216,7 @@ def _render_errors() -> str:
             body = encode(error).replace("'", "\u2019")
             lines += [f"location = /.edge/{dialect}/{status} {{", "    internal;", f"    default_type {content_type};"]
             if error.status in (429, 503):
-                lines.append("    add_header Retry-After 1 always;")
+                lines.append("    add_header Retry-After $mastio_retry_after always;")
             lines += ["    add_header Cache-Control no-store always;", f"    return {error.status} '{body}';", "}"]
     return "\n".join(lines) + "\n"
 

@@ -42,6 +42,8 @@ STOP_WITHIN = 40.0
 RESTART_WITHIN = 90.0
 """Seconds for the restart of each worker, and of the edge."""
 
+COMMAND = "mastio"
+
 TEMPLATE = """\
 # Settings of this appliance. Every key is explained in docs/settings.md; `mastio check` prints what is in force.
 
@@ -134,8 +136,7 @@ def up(data: Path, args: argparse.Namespace) -> int:
     in_force = read_in_force(data) or wanted
     differing = find_changes(in_force, wanted)
     known = _await_ready(data, int(in_force["edge"]["port"]))
-    command = str(Path(sys.executable).parent / "mastio")
-    print_welcome(data, known, command, Path("my-agent"), already=running is not None)
+    print_welcome(data, known, _find_command(), Path("my-agent"), already=running is not None)
     if is_new:
         for variable, provider in read_first_providers(os.environ, lambda path: Path(path).read_text("ascii")):
             print(f"{variable} is set: it is the key of the provider {provider.name}, {provider.base_url}\n")
@@ -360,6 +361,7 @@ def _detail(error: urllib.error.HTTPError) -> str:
 def print_welcome(data: Path, known: dict[str, str], mastio: str, agent: Path, *, already: bool) -> None:
     """How to use the appliance. `mastio` is the command to call, `agent` where the example's identity is to go."""
     url, ca, token = known["base_url"], known["ca_file"], known["admin_token_file"]
+    short, call = ("", mastio) if mastio == COMMAND else (f'  M="{mastio}"\n', "$M")
     print(
         f"""Mastio {__version__} is {"already running" if already else "up"}.
 
@@ -370,13 +372,19 @@ def print_welcome(data: Path, known: dict[str, str], mastio: str, agent: Path, *
 
 First call: add a provider, enrol an agent, ask something.
 
-  M="{mastio}"
-  $M providers add --data {data} openai --base-url https://api.openai.com/v1 --api-key-from KEYFILE
-  T=$($M enrollments token --data {data} --name my-agent)
-  $M enroll --url {url} --ca {ca} --name my-agent --token "$T" --out {agent}
-  $M chat --identity {agent} --model openai/gpt-4o-mini "Hello"
+{short}  {call} providers add --data {data} openai --base-url https://api.openai.com/v1 --api-key-from KEYFILE
+  T=$({call} enrollments token --data {data} --name my-agent)
+  {call} enroll --url {url} --ca {ca} --name my-agent --token "$T" --out {agent}
+  {call} chat --identity {agent} --model openai/gpt-4o-mini "Hello"
 """
     )
+
+
+def _find_command() -> str:
+    """How this installation's command is called: by its name alone where the PATH leads to it."""
+    own = Path(sys.executable).parent / COMMAND
+    found = shutil.which(COMMAND)
+    return COMMAND if found is not None and Path(found).resolve() == own.resolve() else str(own)
 
 
 def _colons(fingerprint: str) -> str:

@@ -86,10 +86,12 @@ class Database(Section):
 class Edge(Section):
     """nginx. Sizes in bytes, times in seconds, rates per client address.
 
-    `connections` of each nginx worker. An address has at most `connections_per_address` requests under way; without a
-    client certificate at most `open_per_address` at paths that need no credential, where `open_timeout` is the longest
-    pause in a body. `app` is where the app listens as the edge sees it: empty is the same as `server.listen`. `nginx`
-    is the version that the configuration is for; empty asks the nginx on this machine.
+    `enrollments_per_minute` of one address (of IPv6 the first 64 bits), as many of them at once; the next one is
+    answered 429 until its turn comes. `connections` of each nginx worker. An address has at most
+    `connections_per_address` requests under way; without a client certificate at most `open_per_address` at paths that
+    need no credential, where `open_timeout` is the longest pause in a body. `app` is where the app listens as the edge
+    sees it: empty is the same as `server.listen`. `nginx` is the version that the configuration is for; empty asks the
+    nginx on this machine.
     """
 
     bind: str = "0.0.0.0"  # noqa: S104 the edge is the appliance's outside
@@ -101,7 +103,7 @@ class Edge(Section):
     body_timeout: int = Field(default=10, ge=1)
     reply_timeout: int = Field(default=900, ge=1)
     requests_per_second: int = Field(default=50_000, ge=1)
-    enrollments_per_second: int = Field(default=1000, ge=1)
+    enrollments_per_minute: int = Field(default=10, ge=1, le=1_000_000)
     connections: int = Field(default=16_384, ge=512)
     connections_per_address: int = Field(default=4096, ge=1, le=65_535)
     open_per_address: int = Field(default=3072, ge=1, le=65_535)
@@ -180,6 +182,12 @@ CORE_SECTIONS: Mapping[str, type[Section]] = {
 }  # fmt: skip
 
 
+RENAMED: Mapping[str, str] = {
+    "edge.enrollments_per_second": "edge.enrollments_per_minute",
+}
+"""Keys of earlier versions, by section and key, and those that have taken their place with another meaning."""
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """The effective settings. `sections` are the raw tables of the plugins, by name."""
@@ -250,5 +258,7 @@ def describe(section: str, error: ValidationError) -> list[str]:
     for problem in error.errors(include_input=False, include_url=False):
         where = ".".join(str(part) for part in (section, *problem["loc"]))
         what = "unknown key" if problem["type"] == "extra_forbidden" else problem["msg"]
+        if where in RENAMED:
+            what = f"this key is gone; set {RENAMED[where]} (docs/settings.md)"
         sentences.append(f"{where}: {what}.")
     return sentences

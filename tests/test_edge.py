@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -64,6 +65,35 @@ def test_nginx_accepts_what_is_rendered(tmp_path: Path, version: str) -> None:
     command = [NGINX, "-t", "-p", f"{tmp_path}/edge/", "-c", "nginx.conf", "-e", f"{tmp_path}/logs/e.log"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def enrollment_limits(folder: Path, per_minute: int) -> tuple[str, int, int]:
+    """Rate, burst and Retry-After, as nginx is told them."""
+    edge = PLAN.settings.edge.model_copy(update={"enrollments_per_minute": per_minute})
+    render(replace(PLAN.settings, edge=edge), PLAN.routes, folder, b"secret", "1.22.1")
+    text = (folder / "edge" / "mastio.conf").read_text()
+    rate = re.findall(r"zone=enrollments:10m rate=(\S+);", text)[0]
+    burst = re.findall(r"burst=([0-9]+)", (folder / "edge" / "snippets" / "enrollment.conf").read_text())[0]
+    wait = re.findall(r"map \$request_uri \$mastio_retry_after \{.*?\)\" ([0-9]+);", text, re.DOTALL)[0]
+    return rate, int(burst), int(wait)
+
+
+@pytest.mark.parametrize(
+    ("per_minute", "said"),
+    [(1, ("1r/m", 1, 63)), (10, ("10r/m", 9, 7)), (60, ("60r/m", 59, 1)), (60_000, ("60000r/m", 59_999, 1))],
+)
+def test_enrolments_of_one_address_are_counted(tmp_path: Path, per_minute: int, said: tuple[str, int, int]) -> None:
+    """nginx takes no burst of 0."""
+    assert enrollment_limits(tmp_path, per_minute) == said
+
+
+def test_every_way_to_ask_for_an_identity_is_counted_and_has_its_time() -> None:
+    blocks = re.findall(r"^location .*?^\}", render_locations(PLAN.routes), re.MULTILINE | re.DOTALL)
+    asking = {route.path for route in PLAN.routes if route.kind == "enrollment.request"}
+    assert locations("\n".join(block for block in blocks if "snippets/enrollment.conf" in block)) == asking
+    text = (Path(__file__).parents[1] / "nginx" / "mastio.conf").read_text()
+    pattern = text.partition("map $request_uri $mastio_retry_after {")[2].partition('"~')[2].partition('"')[0]
+    assert asking == {route.path for route in PLAN.routes if re.search(pattern, route.path)}
 
 
 def show(uri: str) -> str:

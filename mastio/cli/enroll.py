@@ -19,7 +19,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--token", help="one-time token, for enrolment without approval")
     parser.add_argument("--dpop-key", choices=("p256", "ed25519"), default="p256", help="kind of the DPoP key")
     parser.add_argument("--reason", help="what the agent is for; the operator sees it")
-    parser.add_argument("--timeout", type=float, default=3600.0, metavar="S", help="seconds to wait for approval")
+    parser.add_argument(
+        "--timeout", type=float, default=3600.0, metavar="S", help="seconds to wait for approval, or for a turn"
+    )
     parser.add_argument("--out", type=Path, required=True, help="folder for the identity; must not exist yet")
     parser.add_argument("--json", action="store_true", help="print the identity as JSON")
 

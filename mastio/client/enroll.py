@@ -42,17 +42,20 @@ _NAME = re.compile(r"[a-z0-9._-]{1,64}", re.ASCII)
 
 
 class Refused(Exception):
-    """The appliance said no. `code` is its word for why; the text is one sentence and a hint."""
+    """The appliance said no. `code` is its word for why; the text is one sentence and a hint. `retry_after`: seconds
+    until the same request may be sent again; None: the appliance named none."""
 
-    def __init__(self, message: str, code: str = "") -> None:
+    def __init__(self, message: str, code: str = "", retry_after: int | None = None) -> None:
         super().__init__(message)
         self.message = message
         self.code = code
+        self.retry_after = retry_after
 
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What to enrol. `ca` is the trust anchor (PEM); `seconds` is how long a decision is waited for."""
+    """What to enrol. `ca` is the trust anchor (PEM); `seconds` is how long a decision, or the turn of this address, is
+    waited for."""
 
     base_url: str
     ca: bytes
@@ -124,7 +127,14 @@ def refusal(reply: httpx.Response) -> Refused | ConfigurationError:
     detail = known.get("detail") or known.get("error_description") or f"The appliance answered {reply.status_code}."
     if reply.status_code >= 500:
         return ConfigurationError(str(detail), str(known.get("hint") or ""))
-    return Refused(f"{detail} {known.get('hint') or ''}".strip(), str(known.get("code") or ""))
+    text = f"{detail} {known.get('hint') or ''}".strip()
+    return Refused(text, str(known.get("code") or ""), _retry_after(reply) if reply.status_code == 429 else None)
+
+
+def _retry_after(reply: httpx.Response) -> int | None:
+    """Seconds (RFC 9110 §10.2.3), one at least. A date is not understood: the appliance sends none."""
+    value = reply.headers.get("retry-after", "")
+    return max(1, int(value)) if re.fullmatch(r"[0-9]{1,9}", value) else None
 
 
 def read_problem(reply: httpx.Response) -> dict[str, Any]:
@@ -138,6 +148,42 @@ def _document(reply: httpx.Response) -> Any:
         return orjson.loads(reply.content)
     except orjson.JSONDecodeError:
         return None
+
+
+class Turn:
+    """Sends requests; one that is refused because too many came before it (429) waits for its turn, until `seconds`
+    have passed since the first."""
+
+    def __init__(
+        self,
+        seconds: float,
+        say: Callable[[str], None],
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._say = say
+        self._clock = clock
+        self._sleep = sleep
+        self._deadline = clock() + seconds
+
+    @property
+    def left(self) -> float:
+        """Seconds, 0 at least."""
+        return max(0.0, self._deadline - self._clock())
+
+    def wait(self, seconds: float) -> None:
+        self._sleep(min(seconds, self.left))
+
+    def send(self, client: httpx.Client, method: str, path: str, **more: Any) -> Any:
+        """As `send`. Raises `Refused` where the turn would come too late."""
+        while True:
+            try:
+                return send(client, method, path, **more)
+            except Refused as refusal:
+                if refusal.retry_after is None or refusal.retry_after > self.left:
+                    raise
+                self._say(f"{refusal.message} Trying again in {refusal.retry_after} s.")
+                self._sleep(refusal.retry_after)
 
 
 def enroll(wish: Wish, out: Path, say: Callable[[str], None]) -> dict[str, str]:
@@ -179,18 +225,18 @@ def _ask(client: httpx.Client, wish: Wish, key: PrivateKey, dpop: PrivateKey, sa
         body["reason"] = wish.reason
     if wish.token is not None:
         body["token"] = wish.token
-    answer = send(client, "POST", "/v1/enrollments", json=body)
+    turn = Turn(wish.seconds, say)
+    answer = turn.send(client, "POST", "/v1/enrollments", json=body)
     if answer["status"] != "pending":
         return answer
     identifier = answer["id"]
     say(f"waiting for an operator to approve {identifier} (key SHA-256 {key_sha256(key)})")
-    deadline = time.monotonic() + wish.seconds
     while answer["status"] == "pending":
-        if time.monotonic() >= deadline:
+        if not turn.left:
             raise Refused("Nobody has decided in time. Ask an operator, then enrol again.", "pending")
-        time.sleep(min(float(answer["poll_interval"]), max(0.0, deadline - time.monotonic())))
+        turn.wait(float(answer["poll_interval"]))
         proof = {"X-Enrollment-Proof": sign_enrollment(key, identifier)}
-        answer = send(client, "GET", f"/v1/enrollments/{identifier}", headers=proof)
+        answer = turn.send(client, "GET", f"/v1/enrollments/{identifier}", headers=proof)
     if answer["status"] != "issued":
         because = f": {answer['reason']}" if answer.get("reason") else ""
         raise Refused(f"The request was {answer['status']}{because}.", answer["status"])

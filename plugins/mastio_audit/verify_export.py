@@ -21,15 +21,11 @@ _NAME = "the last line"
 _ENTRY = b'{"%b"' % FIELDS[0].encode()
 
 
-def _nothing(end: int) -> Iterable[bytes]:
-    raise ChainError("the export begins later, and the archive was not given", 0)
-
-
 def verify_export(
     source: IO[bytes],
     progress: Progress,
     work: Recomputation,
-    earlier: Callable[[int], Iterable[bytes]] = _nothing,
+    earlier: Callable[[int], Iterable[bytes]],
 ) -> Report:
     """Verify all of an export. `earlier` gives the entries before an index, of a log whose beginning is archived.
 

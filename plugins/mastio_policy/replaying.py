@@ -136,11 +136,9 @@ def read_acts(told: Mapping[str, Any]) -> dict[str, frozenset[str]]:
     return {**facts, "needs": find_needs(facts)}
 
 
-def read_time(value: object) -> float:
+def read_time(text: str) -> float:
     """The time of an entry, Unix seconds."""
-    if isinstance(value, int | float):
-        return float(value)
-    return datetime.fromisoformat(str(value)).timestamp()
+    return datetime.fromisoformat(text).timestamp()
 
 
 class Replay:

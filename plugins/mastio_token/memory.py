@@ -45,8 +45,7 @@ class Assertions:
             self._offset = offset
         elif offset < self._offset - STEP:
             self._offset = offset
-            if self._seen:
-                self._seen = {_end(monotonic + LONGEST): set().union(*self._seen.values())}
+            self._seen = {_end(monotonic + LONGEST): set().union(*self._seen.values())}
 
     def __len__(self) -> int:
         return sum(len(seen) for seen in self._seen.values())

@@ -5,7 +5,7 @@ import pytest
 from mastio.cli.check import describe
 from mastio.errors import ConfigurationError
 from mastio.plan import read_plan
-from mastio.settings import read_settings
+from mastio.settings import CORE_SECTIONS, RENAMED, read_settings
 
 
 def write(tmp_path: Path, text: str) -> Path:
@@ -38,6 +38,19 @@ def test_every_problem_is_named_and_no_value_is_shown(tmp_path: Path) -> None:
     for part in ("nonsense", "server.workers", "server.worker:", "edge.port", "llm.api_key", "other", "twice", "gone"):
         assert part in said, said
     assert "hunter2" not in said
+
+
+def test_a_key_of_an_earlier_version_names_the_one_in_its_place(tmp_path: Path) -> None:
+    named = "edge.enrollments_per_second: this key is gone; set edge.enrollments_per_minute (docs/settings.md)."
+    _, problems = read_settings(write(tmp_path, "[edge]\nenrollments_per_second = 1000\n"), {})
+    assert problems == [named]
+    _, problems = read_settings(tmp_path / "none", {"MASTIO_EDGE__ENROLLMENTS_PER_SECOND": "1000"})
+    assert problems == [named]
+    for old, new in RENAMED.items():
+        section, key = new.split(".")
+        assert (
+            key in CORE_SECTIONS[section].model_fields and old.split(".")[1] not in CORE_SECTIONS[section].model_fields
+        )
 
 
 @pytest.mark.parametrize(

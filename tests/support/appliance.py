@@ -85,6 +85,9 @@ class Stub:
         self._process.wait(10)
 
 
+MANY_ENROLLMENTS = "enrollments_per_minute = 60000"
+"""The agents of all tests come from one address."""
+
 VENDOR_KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY")
 """Whoever runs the tests may have such keys; no appliance of a test is to call a vendor."""
 
@@ -92,17 +95,21 @@ VENDOR_KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY")
 class Appliance:
     """One appliance in a folder of its own."""
 
-    def __init__(self, folder: Path, *, workers: int = 1, database: str = "", edge: str = "", more: str = "") -> None:
+    def __init__(
+        self, folder: Path, *, workers: int = 1, database: str = "", edge: str = "", more: str = "",
+        many_enrollments: bool = True,
+    ) -> None:  # fmt: skip
         self.data = folder
         self.port = take_port()
         self.base_url = f"https://localhost:{self.port}"
         self.workers = workers
         self.environment: dict[str, str] = {}
         """What the appliance finds in its environment besides what the test run has."""
+        fleet = MANY_ENROLLMENTS if many_enrollments else ""
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "mastio.toml").write_text(
             f'[server]\npublic_url = "{self.base_url}"\ntrust_domain = "test.example"\nworkers = {workers}\n'
-            f'[edge]\nport = {self.port}\nbind = "127.0.0.1"\n{edge}\n[database]\nurl = "{database}"\n{more}'
+            f'[edge]\nport = {self.port}\nbind = "127.0.0.1"\n{edge}\n{fleet}\n[database]\nurl = "{database}"\n{more}'
         )
         self._process: subprocess.Popen[bytes] | None = None
         self._mark = 0

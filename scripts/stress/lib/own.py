@@ -1,7 +1,7 @@
 """An appliance and a stub provider of one's own, in a temporary folder, for questions that need them set up in one way.
 
-The appliance has everything at its default but its address, its number of workers and its database, and one provider
-for each dialect, all of them the stub.
+The appliance has everything at its default but its address, its number of workers, its database and the rate of
+enrolments, and one provider for each dialect, all of them the stub.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def run_own(stub: list[str], workers: int, database: str = "") -> Iterator[Own]:
     url = f"https://localhost:{port}"
     (data / "mastio.toml").write_text(
         f'[server]\npublic_url = "{url}"\nworkers = {workers}\n'
-        f'[edge]\nport = {port}\nbind = "127.0.0.1"\n[database]\nurl = "{database}"\n'
+        f'[edge]\nport = {port}\nbind = "127.0.0.1"\nenrollments_per_minute = 60000\n[database]\nurl = "{database}"\n'
     )
     started: list[subprocess.Popen[bytes]] = []
     try:

@@ -19,7 +19,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 from mastio.cli import administer, agents, enroll, enrollments, providers
-from mastio.client.enroll import FILES
+from mastio.client.enroll import FILES, Refused, Turn
 from mastio.client.proofs import parse_private_jwk
 from mastio.errors import ConfigurationError
 from mastio.pki.authority import Authority
@@ -120,6 +120,75 @@ def decided_soon(served: Served, name: str, verb: str, *more: str) -> Iterator[N
         deciding = pool.submit(decide)
         yield
         deciding.result()
+
+
+class Hours:
+    """A clock that only sleeping moves."""
+
+    def __init__(self) -> None:
+        self.now, self.slept = 0.0, list[float]()
+
+    def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.now += seconds
+
+
+def refusing(times: int, **headers: str) -> httpx.MockTransport:
+    """An edge that refuses so many requests before it lets one pass."""
+    left = [times]
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        left[0] -= 1
+        if left[0] < 0:
+            return httpx.Response(201, json={"status": "issued"})
+        return httpx.Response(429, json={"code": "rate_limited", "detail": "Too many requests."}, headers=headers)
+
+    return httpx.MockTransport(answer)
+
+
+def take_turn(transport: httpx.MockTransport, seconds: float) -> tuple[Any, list[str], list[float]]:
+    """The answer or the refusal, what was said meanwhile, and how long was slept."""
+    hours, said = Hours(), list[str]()
+    turn = Turn(seconds, said.append, lambda: hours.now, hours.sleep)
+    with httpx.Client(transport=transport, base_url="https://m") as client:
+        try:
+            return turn.send(client, "POST", "/v1/enrollments"), said, hours.slept
+        except Refused as refusal:
+            return refusal.code, said, hours.slept
+
+
+def test_a_request_that_comes_too_soon_waits_for_its_turn() -> None:
+    answer, said, slept = take_turn(refusing(3, **{"Retry-After": "7"}), 60)
+    assert answer == {"status": "issued"} and slept == [7, 7, 7]
+    assert said == ["Too many requests. Trying again in 7 s."] * 3
+
+
+@pytest.mark.parametrize(
+    ("seconds", "header", "slept"),
+    [
+        (20, {"Retry-After": "7"}, [7, 7]),
+        (60, {"Retry-After": "61"}, []),
+        (60, {}, []),
+        (60, {"Retry-After": "Fri, 31 Dec 2027 23:59:59 GMT"}, []),
+        (60, {"Retry-After": "-1"}, []),
+        (3, {"Retry-After": "0"}, [1, 1, 1]),
+    ],
+    ids=str,
+)
+def test_a_turn_that_would_come_too_late_is_not_waited_for(
+    seconds: float, header: dict[str, str], slept: list[float]
+) -> None:
+    """Nor is one that the appliance does not name. It never spins."""
+    answer, _, waited = take_turn(refusing(100, **header), seconds)
+    assert (answer, waited) == ("rate_limited", slept)
+
+
+def test_other_refusals_are_not_repeated() -> None:
+    def answer(request: httpx.Request) -> httpx.Response:
+        document = {"code": "invalid_enrollment_token", "detail": "No."}
+        return httpx.Response(403, json=document, headers={"Retry-After": "1"})
+
+    assert take_turn(httpx.MockTransport(answer), 60) == ("invalid_enrollment_token", [], [])
 
 
 def test_without_a_token_it_waits_for_a_human(

@@ -9,11 +9,13 @@ from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ed25519
 from cryptography.hazmat.primitives.serialization import Encoding
 
+from mastio.exchange import Principal
 from mastio.jose import encode_public_jwk
 from mastio.pki.certificates import verify_chain
 from support.control_plane import NOW, TRUST_DOMAIN, World, agent, make_csr, make_key
 
 AGENTS = "/v1/admin/agents"
+OPERATOR = Principal("op", frozenset({"operator"}))
 
 
 async def enrolled(world: World, *names: str) -> None:
@@ -119,6 +121,24 @@ async def test_bad_changes_change_nothing(world: World, body: dict[str, Any], na
     assert (reply.status_code, reply.json()["code"]) == (422, "invalid_body")
     assert named in reply.json()["message"]
     assert world.directory.agents["alice"] == before
+
+
+@pytest.mark.parametrize("body", [{"groups": []}, {"attributes": {}}, {"api_keys": "on"}, {"api_keys": True}], ids=str)
+async def test_an_operator_gives_an_agent_no_rights(world: World, body: dict[str, Any]) -> None:
+    await enrolled(world, "alice")
+    await world.call("PATCH", f"{AGENTS}/alice", {"groups": ["a"], "attributes": {"team": "x"}})
+    before = world.directory.agents["alice"]
+    reply = await world.call("PATCH", f"{AGENTS}/alice", {**body, "status": "suspended"}, OPERATOR)
+    assert (reply.status_code, reply.json()["code"]) == (403, "role_required")
+    assert world.directory.agents["alice"] == before, "nor is the rest of the change carried out"
+
+
+@pytest.mark.parametrize("body", [{"api_keys": "off"}, {"status": "suspended", "reason": "odd"}], ids=str)
+async def test_an_operator_takes_rights_away(world: World, body: dict[str, Any]) -> None:
+    await enrolled(world, "alice")
+    await world.call("PATCH", f"{AGENTS}/alice", {"api_keys": True})
+    changed = (await world.call("PATCH", f"{AGENTS}/alice", body, OPERATOR)).json()
+    assert (changed["api_keys"], changed["status"]) == (("status" in body), body.get("status", "active"))
 
 
 async def test_revocation_shows_in_the_list_and_can_be_undone(world: World) -> None:

@@ -406,6 +406,37 @@ def test_a_hangup_before_a_plain_reply_is_seen(tmp_path: Path) -> None:
         assert wait_for_hangup(journal)["sent"] == 0
 
 
+async def test_a_caller_that_goes_before_its_body_is_whole_is_in_the_journal(tmp_path: Path) -> None:
+    journal, said = tmp_path / "journal", list[Any]()
+    provider = StubProvider(Settings(latency=0.0, journal=journal))
+    arriving = iter([{"type": "http.request", "body": b'{"mod', "more_body": True}, {"type": "http.disconnect"}])
+
+    async def receive() -> Any:
+        return next(arriving)
+
+    async def send(message: Any) -> None:
+        said.append(message)
+
+    await provider({"type": "http", "method": "POST", "path": "/v1/chat/completions", "headers": []}, receive, send)
+    (line,) = read_journal(journal)
+    assert (line["event"], line["sent"], said) == ("hangup", 0, []) and "model" not in line, "nothing was answered"
+
+
+async def test_a_script_is_followed_plain_and_streamed(tmp_path: Path) -> None:
+    script = tmp_path / "script"
+    script.write_text('[{"tool": "pay", "arguments": {"to": "x"}}]')
+    tool = {"type": "function", "function": {"name": "pay"}}
+    async with client(script=script) as stub:
+        plain = await stub.post("/v1/chat/completions", json={**CHAT, "tools": [tool]})
+        stream = await stub.post("/v1/chat/completions", json={**CHAT, "tools": [tool], "stream": True})
+        other = await stub.post("/v1/chat/completions", json=CHAT)
+    (call,) = plain.json()["choices"][0]["message"]["tool_calls"]
+    assert call["function"]["name"] == "pay" and json.loads(call["function"]["arguments"]) == {"to": "x"}
+    assert plain.headers["content-type"] == "application/json"
+    assert stream.headers["content-type"].startswith("text/event-stream") and '"pay"' in stream.text
+    assert PLAIN["/v1/chat/completions"](other.json()) == TEXT, "without the tool there is no step"
+
+
 def test_what_arrives_is_shown(tmp_path: Path) -> None:
     """A line for each request, in which a terminal obeys nothing."""
     shown = tmp_path / "shown"

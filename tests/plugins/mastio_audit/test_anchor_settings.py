@@ -92,6 +92,25 @@ def test_a_ca_file_is_one(tmp_path: Path) -> None:
             make(read(WITNESS | {"ca_file": str(file)}, witness_quorum=1), tmp_path)
 
 
+async def test_files_are_compared_with_the_log_at_the_start_alone(tmp_path: Path) -> None:
+    """A disk of an anchor that fails later stops nothing."""
+    anchors, seen = make(read(FILE | {"path": str(tmp_path / "logs" / "anchor")}), tmp_path), list[Any]()
+
+    class Place:
+        async def verify(self, reader: Any) -> None:
+            seen.append(reader)
+            if len(seen) == 1:
+                raise ConfigurationError("The anchor has another log.")
+
+    anchors._files = [(one, Place()) for one, _ in anchors._files]  # type: ignore[misc]
+    reader: Any = object()
+    with pytest.raises(ConfigurationError):
+        await anchors.verify(reader)
+    for _ in range(3):
+        await anchors.verify(reader)
+    assert seen == [reader, reader], "again until it was good once"
+
+
 def test_no_anchor_is_in_what_it_is_to_guard(tmp_path: Path) -> None:
     for inside in ("log/anchor", "anchor", "db/../secrets/anchor"):
         with pytest.raises(ConfigurationError, match="into the data folder"):

@@ -96,6 +96,24 @@ def test_a_bundle_with_an_open_intent_is_not_forgotten(log: Archived) -> None:
     assert rows_of(log.place) == log.entries
 
 
+def test_a_bundle_with_a_hole_is_not_forgotten(log: Archived) -> None:
+    """What was copied elsewhere is all of it, or nothing goes."""
+    log.place.tamper("DELETE FROM entries WHERE seq = $1", 7)
+    before = rows_of(log.place)
+
+    async def run() -> None:
+        store = log.place.store()
+        await store.open()
+        try:
+            with pytest.raises(StoreError, match="archived"):
+                await store.forget(0, [b"x" * 8192], lambda head: Batch([], head))
+        finally:
+            await store.close()
+
+    asyncio.run(run())
+    assert rows_of(log.place) == before
+
+
 def test_what_is_counted_beside_a_running_appliance_stays_counted(
     postgresql_place: Place, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

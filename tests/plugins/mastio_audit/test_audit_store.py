@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import shutil
 import stat
 import subprocess
@@ -17,7 +18,7 @@ import apsw
 import pytest
 
 from mastio.errors import ConfigurationError
-from mastio_audit import chain
+from mastio_audit import chain, sqlite
 from mastio_audit.chain import Head
 from mastio_audit.postgres import PostgresStore, dsn
 from mastio_audit.sqlite import INLINE_PATIENCE, OLDEST_SQLITE, SqliteReader, SqliteStore
@@ -200,6 +201,16 @@ class TestSqlite:
     def test_the_library_is_new_enough(self) -> None:
         assert tuple(map(int, apsw.sqlite_lib_version().split("."))) >= OLDEST_SQLITE
 
+    def test_an_older_library_is_refused(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """It can lose a commit: nothing is written with it, and the message names what to install."""
+        monkeypatch.setattr(sqlite, "OLDEST_SQLITE", (99, 1, 0))
+        store = SqliteStore(path, alone=True)
+        with pytest.raises(ConfigurationError, match="can lose commits") as caught:
+            asyncio.run(store.open())
+        assert "99.1.0 or newer" in caught.value.hint and path.stat().st_size == 0
+        with pytest.raises(StoreError, match="not open"):
+            asyncio.run(store.extent())
+
     async def test_only_the_owner_may_read_the_files(self, path: Path, batch: MakeBatch) -> None:
         store = SqliteStore(path, inline=True)
         await store.open()
@@ -270,6 +281,48 @@ class TestSqlite:
         with pytest.raises(StoreError, match="lock"):
             await store.append(batch(("event", "b")))
         other.close()
+        await store.close()
+
+    def test_a_file_that_was_replaced_by_a_folder(self, path: Path) -> None:
+        path.mkdir(parents=True)
+        with pytest.raises(StoreError, match="failed"):
+            asyncio.run(SqliteStore(path, alone=True).open())
+        with pytest.raises(StoreError, match="no audit log"):
+            asyncio.run(SqliteReader(path).open())
+
+    async def test_tables_that_are_gone_are_an_error_and_not_an_empty_log(self, path: Path, batch: MakeBatch) -> None:
+        store = SqliteStore(path, alone=True)
+        await store.open()
+        await store.append(batch(("event", "a")))
+        with contextlib.closing(apsw.Connection(str(path))) as other:
+            other.execute("DROP TABLE head")
+        with pytest.raises(StoreError, match=r"SQLITE_ERROR|SQLError"):
+            await store.extent()
+        with pytest.raises(StoreError, match=r"SQLITE_ERROR|SQLError"):
+            await store.append(batch(("event", "b")))
+        with pytest.raises(StoreError, match="not open"):
+            await store.append(batch(("event", "b")))
+        await store.close()
+
+    async def test_a_disk_that_cannot_be_asked(self, path: Path, tmp_path: Path) -> None:
+        store = SqliteStore(path, alone=True)
+        await store.open()
+        path.parent.rename(tmp_path / "elsewhere")
+        with pytest.raises(StoreError, match="cannot be asked"):
+            await store.space()
+        await store.close()
+
+    async def test_a_lock_while_it_is_opened_is_waited_for(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        store = SqliteStore(path, alone=True)
+        await store.open()
+        await store.close()
+        monkeypatch.setattr(sqlite, "PATIENCE", 0.1)
+        with contextlib.closing(apsw.Connection(str(path))) as other:
+            other.execute("BEGIN IMMEDIATE")
+            with pytest.raises(StoreError, match="another process holds a lock"):
+                await store.open()
+            other.execute("COMMIT")
+        await store.open()
         await store.close()
 
     def test_a_file_that_is_no_database_is_damage(self, path: Path) -> None:

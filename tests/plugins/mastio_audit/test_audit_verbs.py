@@ -121,6 +121,26 @@ class TestProve:
         assert run("prove", *words) == (2, b"")
         assert run.printed.err.count(b"\n") == 1
 
+    @pytest.mark.parametrize("index", ["-1", "1.0", "x", "\u0661"])
+    def test_an_index_is_a_number_in_plain_digits(self, where: list[str], run: Run, index: str) -> None:
+        with pytest.raises(SystemExit) as caught:
+            run("prove", *where, "--", index)
+        assert caught.value.code == 2
+
+    def test_a_key_that_is_none(self, where: list[str], run: Run, tmp_path: Path) -> None:
+        """Neither a word, nor a file of something else, nor one that is not text."""
+        (tmp_path / "binary").write_bytes(b"\xff\xfe")
+        for given in ("word", str(tmp_path / "binary")):
+            assert run("prove", *where, "1", "--vkey", given) == (2, b"")
+            assert run.printed.err.startswith(f"mastio: --vkey {given} ".encode())
+
+    def test_without_a_key_beside_a_database_one_must_be_given(self, sqlite_place: Place, run: Run) -> None:
+        append(sqlite_place, [event(1)])
+        keep(sqlite_place.data, checkpoint_of(rows_of(sqlite_place)))
+        (sqlite_place.data / "log" / "vkey").unlink()
+        assert run("prove", *sqlite_place.arguments, "0") == (2, b"")
+        assert run.printed.err == b"mastio: The log's key is not known here. Give --vkey.\n"
+
 
 class TestExport:
     def test_what_is_exported_is_verified(self, where: list[str], log: list[bytes], run: Run, tmp_path: Path) -> None:
@@ -137,6 +157,13 @@ class TestExport:
         folder.mkdir()
         assert run("export", *where, "-o", str(folder / "out")) == (3, b"")
         assert list(folder.iterdir()) == []
+
+    def test_a_file_that_cannot_be_written(self, where: list[str], run: Run, tmp_path: Path) -> None:
+        out = tmp_path / "none" / "out"
+        assert run("export", *where, "-o", str(out)) == (2, b"")
+        assert run.printed.err == f"mastio: {out} cannot be written (No such file or directory). ".encode() + (
+            b"Name a file that can.\n"
+        )
 
 
 class TestCheckpoint:

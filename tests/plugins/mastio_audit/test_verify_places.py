@@ -95,6 +95,28 @@ class TestSound:
         assert command("verify", "--data", str(small.data), "--vkey", str(small.data / "log" / "vkey")) == 0
         assert "not pinned" not in capsys.readouterr().out
 
+    def test_as_text_an_export_that_is_older_than_a_checkpoint(
+        self, small: Log, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """It is no tampering: the export was made before."""
+        old, newer = tmp_path / "old.ndjson", tmp_path / "newer"
+        old.write_bytes(export_of(rows_of(small.place), small.kept))
+        append(small.place, [event(6)])
+        newer.write_bytes(checkpoint_of(rows_of(small.place)))
+        assert command("verify", "--export", str(old), "--checkpoint", str(newer)) == 1
+        printed = capsys.readouterr()
+        assert "mastio: The export ends before the checkpoint of size 7. Make a newer export.\n" in printed.err
+        assert "first bad     none\n" in printed.out
+
+    def test_as_text_a_place_that_is_bad_without_a_bad_entry(
+        self, small: Log, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        (small.data / "log" / "checkpoint").write_bytes(b"no\x1b[2J note\n")
+        assert command("verify", "--data", str(small.data)) == 3
+        printed = capsys.readouterr()
+        assert "first bad     none that can be named\n" in printed.out
+        assert f"{small.data / 'log' / 'checkpoint'}: " in printed.err and "\x1b" not in printed.out + printed.err
+
     def test_growth_meanwhile(self, long: Log) -> None:
         """The rest of the log is nobody's business: the tree of the checkpoint is what is verified."""
 
@@ -439,7 +461,7 @@ def test_memory_does_not_grow_with_the_export() -> None:
     for size in (5_000, 20_000):
         source: Any = Endless(size)
         tracemalloc.start()
-        report = verify_export(source, lambda done, size: None, Recomputation(Keyring()))
+        report = verify_export(source, lambda done, size: None, Recomputation(Keyring()), lambda end: ())
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
         assert (report.size, report.problem) == (size, None)

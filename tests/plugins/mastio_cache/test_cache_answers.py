@@ -13,7 +13,7 @@ import pytest
 from mastio.errors import DispatchError
 from mastio.exchange import Bound, Recorded, Reply, Window
 from mastio.store.base import PolicyRow, ProviderRow
-from mastio_cache.answering import encode_usd
+from mastio_cache.answering import encode_usd, hit_headers
 from mastio_cache.kept import Kept
 from support.cache_bench import AGENT, USAGE, Bench, ask, header, plain, read, streamed
 
@@ -45,6 +45,16 @@ async def test_the_second_time_it_comes_from_memory() -> None:
 )
 def test_dollars_are_exact(nano: int, text: bytes) -> None:
     assert encode_usd(nano) == text
+
+
+def test_what_a_hit_saved_is_said_as_far_as_it_is_known() -> None:
+    """An estimate is no count of the provider's, and a model without a price has saved no known sum."""
+    used = {"input_tokens": 9, "output_tokens": 4}
+    of = lambda usage: dict(hit_headers(Kept((), (b"x",), False, usage, 100.0), 107.9))  # noqa: E731
+    least = {b"x-cache": b"HIT", b"age": b"7", b"x-cost-usd": b"0"}
+    assert of(None) == least
+    assert of({**used, "estimated": 1}) == {**least, b"x-saved-tokens": b"13"}
+    assert of(used) == {**least, b"x-saved-tokens": b"13", b"x-tokens-input": b"9", b"x-tokens-output": b"4"}
 
 
 @pytest.mark.parametrize("marks_end", [True, False])

@@ -13,6 +13,7 @@ import pytest
 from mastio.exchange import Action, Principal
 from mastio.inspection import Block, Finding, Pass, Passage
 from mastio.store.base import AllowedTool, ClassRule, DetectorRow
+from mastio_detectors import inspecting
 from mastio_detectors.definitions import Flagged, digest, judge_definitions
 from mastio_detectors.engine import Engine
 from mastio_detectors.inspecting import MOST_AT_ONCE, Inspector
@@ -87,6 +88,17 @@ async def test_what_is_suspected_is_told_once_for_each_definition_and_group(engi
     changed = {**TOOL, "input_schema": {"type": "string"}}
     await ask(inspector, call(changed), passages_of(changed))
     assert len(told) == 3 and told[2][2] == digest(changed) != digest(TOOL)
+
+
+async def test_the_memory_of_what_was_told_is_bounded(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The oldest is forgotten for a new one, and told again when it comes again."""
+    monkeypatch.setattr(inspecting, "MOST_TOLD", 2)
+    told: list[Any] = []
+    inspector = make(engine, told=told)
+    one, two, three = ({**TOOL, "name": name} for name in ("one", "two", "three"))
+    for tool in (one, two, two, three, three, one):
+        await ask(inspector, call(tool), passages_of(tool))
+    assert [name for _, name, _, _ in told] == ["one", "two", "three", "one"]
 
 
 async def test_a_definition_is_refused_where_an_admin_wants_that_and_has_not_allowed_the_tool(engine: Engine) -> None:

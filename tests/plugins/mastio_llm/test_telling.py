@@ -88,6 +88,22 @@ def test_what_is_special(name: tuple[str, str], document: dict[str, Any], told: 
     assert TELL[name](document) == told
 
 
+@pytest.mark.parametrize(
+    ("arguments", "seen"),
+    [
+        ('{"user": 7}', {"user": 7}),
+        ("rm -rf /", "rm -rf /"),
+        ('{"user": 7', '{"user": 7'),
+        ('{"user": 7, "user": 8}', '{"user": 7, "user": 8}'),
+        ("", ""),
+        (None, None),
+    ],
+)
+def test_arguments_that_are_no_json_are_seen_as_they_are(arguments: str | None, seen: Any) -> None:
+    call = {"type": "function_call", "name": "run", "arguments": arguments}
+    assert TELL["openai", "llm.responses"]({"input": [call]}).calls == (("run", seen),)
+
+
 ODD = [None, 1, "x", [1, None, [[]]], {"a": 1}, [{"type": 5, "name": 7, "function": "f", "parts": 3, "content": 9}]]
 
 

@@ -92,6 +92,36 @@ def variants(document: Any) -> Iterator[Any]:
                 yield changed(document, path, odd)
 
 
+WEATHER = {"functionDeclarations": [{"name": "weather", "parameters": {"type": "object"}}]}
+ASKING = {"contents": [{"role": "user", "parts": [{"text": "Hi"}]}], "tools": [WEATHER]}
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"toolConfig": {}, "tool_config": {}},
+        {"toolConfig": {"functionCallingConfig": {"allowedFunctionNames": [], "allowed_function_names": ["weather"]}}},
+        {"generationConfig": {"topP": 1, "top_p": 0}},
+    ],
+    ids=str,
+)
+def test_a_member_in_two_spellings_is_refused(more: dict[str, Any]) -> None:
+    """Whoever judges the one must not be passed by with the other."""
+    with pytest.raises(BadRequest, match="two spellings") as caught:
+        used("gemini_to_chat").request({**ASKING, **more}, "real-model")
+    assert caught.value.code == "invalid_body"
+
+
+@pytest.mark.parametrize(
+    ("mode", "choice"),
+    [("NONE", "none"), ("none", "none"), ("ANY", "required"), ("AUTO", "auto"), ("MODE_UNSPECIFIED", "auto")],
+)
+def test_whether_a_tool_is_called_is_said_to_the_provider(mode: str, choice: str) -> None:
+    given = {**ASKING, "toolConfig": {"functionCallingConfig": {"mode": mode}}}
+    made = used("gemini_to_chat").request(given, "real-model")
+    assert made["tool_choice"] == choice and [tool["function"]["name"] for tool in made["tools"]] == ["weather"]
+
+
 @pytest.mark.parametrize(("pair", "case"), cases("request"))
 def test_a_wrong_request_is_the_callers_mistake(pair: str, case: dict[str, Any]) -> None:
     tried = refused = 0
