@@ -41,6 +41,7 @@ VERBS = {
     "detectors": "list, show, add, remove detector policies; allow a tool, explain",
     "redaction": "list, show, add, remove redaction policies; explain and reidentify",
     "audit": "list and verify the audit log; proofs, exports, checkpoints, receipts",
+    "usage": "what calls of models used: requests, tokens, USD, by agent, model, day or group",
     "stub-llm": "run a stand-in for an LLM provider",
 }
 

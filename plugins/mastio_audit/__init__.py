@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from contextlib import asynccontextmanager
 
 from pydantic import Field, field_validator, model_validator
@@ -123,7 +123,11 @@ async def setup(settings: AuditSettings, services: Services) -> AsyncIterator[Ho
     def enrolled_at(name: str) -> float:
         return services.directory.agents[name].created_at
 
-    doors = Doors(open_reader(services), keys, services.now, cosigned_file(services.data), enrolled_at)
+    def groups_of(name: str) -> Collection[str]:
+        agent = services.directory.agents.get(name)
+        return () if agent is None else agent.groups
+
+    doors = Doors(open_reader(services), keys, services.now, cosigned_file(services.data), enrolled_at, groups_of)
 
     reserve = make_reserve(lambda: open_reader(services), settings.reserve_megabytes, settings.most_megabytes)
 
