@@ -103,6 +103,7 @@ OUTSIDE = (
 WAYS_OUT = {
     "mastio/upstream.py": "the one way out: HTTP",
     "mastio/upstream_connector.py": "makes its connections, and those of raw streams",
+    "mastio/reachability.py": "tries, for an admin, a connection that upstream_connector makes",
     "mastio/upstream_upload.py": "sends its bodies",
     "mastio/resolver.py": "asks the name servers",
     "mastio/services.py": "names a socket's type only",

@@ -34,7 +34,7 @@ VERBS = {
     "keys": "list and rotate the appliance's own keys",
     "holds": "list, show, approve, reject what waits for a human",
     "admins": "list, add, change, remove admins; give an admin a new token",
-    "providers": "list, show, add, change, remove LLM providers",
+    "providers": "list, show, add, change, test, remove LLM providers",
     "connections": "list, show, add, change, rotate, remove connections to other APIs",
     "policy": "list, show, set, remove, check, eval, replay policies; install those that come with the appliance",
     "budgets": "list, show, add, remove limits of requests, tokens and USD",

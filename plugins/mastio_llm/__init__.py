@@ -23,9 +23,12 @@ from mastio_llm.models import Models
 from mastio_llm.passing import parse_header_names
 from mastio_llm.prices import PriceRow, Prices, PriceTable, parse_table
 from mastio_llm.registry import Registry
+from mastio_llm.testing import KIND as TEST
+from mastio_llm.testing import Testing
 from mastio_llm.ways import Balance
 
 AGENT: frozenset[Role] = frozenset({"agent"})
+ADMIN: frozenset[Role] = frozenset({"admin"})
 MAX_BODY = 10 * 1024 * 1024
 
 
@@ -65,6 +68,7 @@ ROUTES = (
     _call("/v1beta/models/{model...}:streamGenerateContent", "Content, streamed (Gemini)"),
     _call("/v1/models/{model...}:generateContent", "Content (Gemini)"),
     _call("/v1/models/{model...}:streamGenerateContent", "Content, streamed (Gemini)"),
+    Route("/v1/admin/providers/{name}/test", ("POST",), ADMIN, TEST, "Try whether a provider can be called", limit=0),
     Route("/v1beta/models", ("GET",), AGENT, "llm.models", "Models that the caller may use (Gemini)", dialect="gemini"),
 )
 
@@ -147,11 +151,11 @@ async def setup(settings: Settings, services: Services) -> AsyncIterator[Hooks]:
         services, registry, Prices(settings.prices, read_prices()), resilience, max_parts=settings.max_parts,
         headers=parse_header_names(settings.request_headers),
     )  # fmt: skip
-    models = Models(services, registry)
+    models, testing = Models(services, registry), Testing(services, registry)
     kinds = {operation.kind for operation in OPERATIONS.values()}
     yield Hooks(
-        read={**dict.fromkeys(kinds, calls.read), "llm.models": models.read},
-        dispatch={**dict.fromkeys(kinds, calls.dispatch), "llm.models": models.dispatch},
+        read={**dict.fromkeys(kinds, calls.read), "llm.models": models.read, TEST: testing.read},
+        dispatch={**dict.fromkeys(kinds, calls.dispatch), "llm.models": models.dispatch, TEST: testing.dispatch},
     )
 
 
