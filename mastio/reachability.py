@@ -16,7 +16,7 @@ from typing import Literal
 
 from mastio.resolver import Resolver
 from mastio.target import Target
-from mastio.upstream_connector import ForbiddenAddress, Judge, connect, resolve
+from mastio.upstream_connector import ForbiddenAddress, Judge, connect, resolve, secure
 from mastio.upstream_tls import is_pinned
 
 Step = Literal["resolve", "address", "connect", "tls"]
@@ -80,7 +80,7 @@ async def _find_tls_obstacle(
     writer: asyncio.StreamWriter | None = None
     try:
         async with asyncio.timeout(CONNECT_WITHIN):
-            _, writer = await asyncio.open_connection(sock=link, ssl=context, server_hostname=target.host)
+            writer = await secure(link, context, target.host)
         shown: ssl.SSLObject = writer.get_extra_info("ssl_object")
         if pin is not None and not is_pinned(shown.getpeercert(binary_form=True), pin):
             return Obstacle("tls", f"The certificate of {where} is not the pinned one.")
