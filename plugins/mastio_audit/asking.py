@@ -27,6 +27,32 @@ _FILTERS = {
     "decision": re.compile("|".join(EFFECTS)),
 }
 _ORDERS = ("asc", "desc")
+_AGENT = ("agent", "only about the agent of this name")
+
+CHECKPOINT_QUERY: Final = (
+    ("size", "the log as it was with so many entries"),
+    ("old", "with the proof that it extends the log of so many entries"),
+)
+ENTRIES_QUERY: Final = (
+    ("from", "the index to begin with"),
+    ("limit", f"the most entries, 1 to {MOST}; {DEFAULT_LIMIT} where nothing is said"),
+    ("order", "asc, or desc for the newest first"),
+    ("since", "only since this time: RFC 3339, or a date (UTC)"),
+    _AGENT,
+    ("kind", "only of this kind, such as llm.chat, or llm.* for all that begin so"),
+    ("request_id", "only of the exchange with this X-Request-Id"),
+    ("decision", f"only what policy decided so: {', '.join(EFFECTS)}"),
+)
+USAGE_QUERY: Final = (
+    ("by", f"one or more of {', '.join(DIMENSIONS)}, with commas; agent where nothing is said"),
+    ("since", "from this time: RFC 3339, or a date (UTC); thirty days before the end where nothing is said"),
+    ("until", "before this time; now where nothing is said"),
+    _AGENT,
+    ("model", "only of this model, as PROVIDER/MODEL"),
+    ("from", "the index to go on with, as `next` says it"),
+)
+"""The parameters that each path knows, and what they mean."""
+
 _MODEL = re.compile(r"[^\x00-\x1f\x7f]{1,300}")
 
 
@@ -74,6 +100,10 @@ class AskedUsage:
     start: int | None
 
 
+def names_of(parameters: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
+    return tuple(name for name, _ in parameters)
+
+
 def parse_by(text: str) -> tuple[Dimension, ...]:
     """The dimensions of a report, each once. Raises `ValueError`."""
     by = tuple(one for name in text.split(",") for one in DIMENSIONS if one == name)
@@ -90,7 +120,7 @@ def read_plain(head: RequestHead, principal: Principal, body: bytes) -> tuple[Ac
 def read_checkpoint(head: RequestHead, principal: Principal, body: bytes) -> tuple[Action, Message]:
     if head.path != f"{LOG}/checkpoint":
         return read_plain(head, principal, body)
-    query = _parse_query(head, ("size", "old"))
+    query = _parse_query(head, names_of(CHECKPOINT_QUERY))
     return _action(head), Message(body, plan=Past(query.get("size"), query.get("old")))
 
 
@@ -103,7 +133,7 @@ def read_tile(head: RequestHead, principal: Principal, body: bytes) -> tuple[Act
 
 
 def read_entries(head: RequestHead, principal: Principal, body: bytes) -> tuple[Action, Message]:
-    query = _split_query(head, ("from", "limit", "order", "since", *_FILTERS))
+    query = _split_query(head, names_of(ENTRIES_QUERY))
     start = _parse_number("from", query["from"]) if "from" in query else None
     limit = _parse_number("limit", query.get("limit", str(DEFAULT_LIMIT)))
     if not 1 <= limit <= MOST:
@@ -122,7 +152,7 @@ def read_entries(head: RequestHead, principal: Principal, body: bytes) -> tuple[
 
 
 def read_usage(head: RequestHead, principal: Principal, body: bytes) -> tuple[Action, Message]:
-    query = _split_query(head, ("by", "since", "until", "agent", "model", "from"))
+    query = _split_query(head, names_of(USAGE_QUERY))
     for name, form in (("agent", _FILTERS["agent"]), ("model", _MODEL)):
         if name in query and not form.fullmatch(query[name]):
             raise BadRequest(f"The parameter {name} has a form that no entry has.")

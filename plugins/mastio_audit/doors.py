@@ -27,7 +27,19 @@ from mastio.exchange import JSON, Principal, Recorded, Reply, Role, Route, Windo
 from mastio.transparency import merkle, notes
 from mastio.transparency.notes import Checkpoint
 from mastio_audit import asking, spending, tiles
-from mastio_audit.asking import DEFAULT_LIMIT, ENTRIES, LOG, USAGE, Asked, AskedUsage, Past, nothing_there
+from mastio_audit.asking import (
+    CHECKPOINT_QUERY,
+    DEFAULT_LIMIT,
+    ENTRIES,
+    ENTRIES_QUERY,
+    LOG,
+    USAGE,
+    USAGE_QUERY,
+    Asked,
+    AskedUsage,
+    Past,
+    nothing_there,
+)
 from mastio_audit.chain import ChainError, Head, Row, timestamp
 from mastio_audit.keys import LogKeys
 from mastio_audit.published import sign_head
@@ -42,17 +54,74 @@ WITHIN = 10.0  # seconds
 _AUDITOR: frozenset[Role] = frozenset({"auditor"})
 _PEOPLE: frozenset[Role] = frozenset({"auditor", "operator"})
 _BOTH: frozenset[Role] = frozenset({"auditor", "agent"})
+_TEXT, _LINES = ("text/plain",), ("application/x-ndjson",)
 T = TypeVar("T")
 
 ROUTES = (
-    Route(f"{LOG}/checkpoint", ("GET",), _BOTH, "audit.checkpoint", "The log's signed checkpoint", recorded="refusals"),
-    Route(f"{LOG}/cosigned", ("GET",), _BOTH, "audit.checkpoint", "With witnesses' signatures", recorded="refusals"),
-    Route(f"{LOG}/vkey", ("GET",), _BOTH, "audit.checkpoint", "The log's public key", recorded="refusals"),
-    Route(f"{LOG}/tile/{{path...}}", ("GET",), _AUDITOR, "audit.tile", "Tiles of the tree", recorded="refusals"),
-    Route(ENTRIES, ("GET",), _BOTH, "audit.entries", "Entries, a line each"),
-    Route("/v1/audit/proof/{index}", ("GET",), _BOTH, "audit.proof", "Proof that an entry is in the log"),
-    Route(USAGE, ("GET",), _PEOPLE, "admin.usage", "What calls of models used: requests, tokens, USD"),
-    Route("/v1/audit/export", ("GET",), _AUDITOR, "audit.export", "The whole log, with its checkpoint", streams=True),
+    Route(
+        f"{LOG}/checkpoint",
+        ("GET",),
+        _BOTH,
+        "audit.checkpoint",
+        "The log's signed checkpoint",
+        recorded="refusals",
+        produces=_TEXT,
+        parameters=CHECKPOINT_QUERY,
+    ),
+    Route(
+        f"{LOG}/cosigned",
+        ("GET",),
+        _BOTH,
+        "audit.checkpoint",
+        "With witnesses' signatures",
+        recorded="refusals",
+        produces=_TEXT,
+    ),
+    Route(
+        f"{LOG}/vkey",
+        ("GET",),
+        _BOTH,
+        "audit.checkpoint",
+        "The log's public key",
+        recorded="refusals",
+        produces=_TEXT,
+    ),
+    Route(
+        f"{LOG}/tile/{{path...}}",
+        ("GET",),
+        _AUDITOR,
+        "audit.tile",
+        "Tiles of the tree",
+        recorded="refusals",
+        produces=("application/octet-stream",),
+    ),
+    Route(ENTRIES, ("GET",), _BOTH, "audit.entries", "Entries, a line each", produces=_LINES, parameters=ENTRIES_QUERY),
+    Route(
+        "/v1/audit/proof/{index}",
+        ("GET",),
+        _BOTH,
+        "audit.proof",
+        "Proof that an entry is in the log",
+        produces=_TEXT,
+    ),
+    Route(
+        USAGE,
+        ("GET",),
+        _PEOPLE,
+        "admin.usage",
+        "What calls of models used: requests, tokens, USD",
+        produces=("application/json",),
+        parameters=USAGE_QUERY,
+    ),
+    Route(
+        "/v1/audit/export",
+        ("GET",),
+        _AUDITOR,
+        "audit.export",
+        "The whole log, with its checkpoint",
+        streams=True,
+        produces=_LINES,
+    ),
 )
 
 

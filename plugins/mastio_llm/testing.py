@@ -24,7 +24,7 @@ from mastio_llm.credentials import Headers
 from mastio_llm.dialects import LISTINGS, SPEAKERS
 from mastio_llm.registry import Open, Registry
 
-KIND = "admin.providers.test"
+KIND = "admin.providers-test"
 WITHIN = 30.0
 """Seconds for the request, whatever the provider's timeouts are."""
 

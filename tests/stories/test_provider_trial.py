@@ -38,7 +38,7 @@ def test_a_good_provider_passes_every_step(appliance: Appliance, provider: Provi
     assert told["ok"] and told["models"] == 2 and told["status"] == 200
     assert [step["step"] for step in told["steps"]] == ["resolve", "address", "connect", "credential", "request"]
     assert (provider.last.path, provider.last.header("authorization")) == ("/v1/models", f"Bearer {KEY}")
-    assert (intent["kind"], intent["request"]["provider"]) == ("admin.providers.test", "tried")
+    assert (intent["kind"], intent["request"]["provider"]) == ("admin.providers-test", "tried")
     assert (outcome["response"]["step"], outcome["response"]["upstream_status"]) == ("passed", 200)
     assert outcome["usage"] is None
 
