@@ -13,7 +13,7 @@ PLUGINS = sorted((ROOT / "plugins").rglob("*.py"))
 
 PLUGIN_MAY = {
     "mastio", "mastio.aside", "mastio.automata", "mastio.budgets", "mastio.cedar.paths", "mastio.cedar.schema",
-    "mastio.cedar.source",
+    "mastio.cedar.source", "mastio.cedar.zones",
     "mastio.decoding", "mastio.destination", "mastio.inspection", "mastio.matching", "mastio.reading.document",
     "mastio.reading.frames", "mastio.reading.heads", "mastio.reading.stream",
     "mastio.errors", "mastio.exchange", "mastio.hooks", "mastio.jose", "mastio.oauth_client", "mastio.presented",
