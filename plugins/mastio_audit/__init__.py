@@ -33,6 +33,7 @@ from mastio_audit.sinks import carry
 from mastio_audit.sinks.settings import SinkSettings, verify_unique
 from mastio_audit.sqlite import SqliteReader, SqliteStore
 from mastio_audit.store import AuditStore, LogReader, StoreError
+from mastio_audit.usage_figures import Figures, UsageFigures
 
 
 class AuditSettings(PluginSettings):
@@ -147,6 +148,7 @@ async def setup(settings: AuditSettings, services: Services) -> AsyncIterator[Ho
         await _open(sequencer, history, lambda name: is_cut(name, worker, services.workers))
         async with (
             _watching(reserve),
+            _counting(services),
             _publishing(services, keys, history, record),
             carry(settings.sinks, services, lambda: open_reader(services)),
             anchors.keep(lambda: open_reader(services), record),
@@ -167,6 +169,22 @@ async def _watching(reserve: Reserve) -> AsyncIterator[None]:
         task.cancel()
         await asyncio.wait((task,))
         await reserve.close()
+
+
+@asynccontextmanager
+async def _counting(services: Services) -> AsyncIterator[None]:
+    """The first worker counts what calls of models use."""
+    if services.worker.slot != 0:
+        yield
+        return
+    directory = services.directory
+    counting = UsageFigures(open_reader(services), lambda: directory.providers, services.now, Figures())
+    task = asyncio.create_task(counting.run(), name="audit-usage")
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.wait((task,))
 
 
 @asynccontextmanager

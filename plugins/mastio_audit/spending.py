@@ -42,8 +42,12 @@ COUNTS: Final = (
 because a crash cut them. `estimated`: those that count as the most that they may have used, since the provider did not
 say. `unpriced`: those that used tokens whose price is not known."""
 
-NO_PRICE_NEEDED = frozenset({"llm.models"})
-_SPELLINGS = (b'"kind":"llm.', b'"phase":"outcome"')
+LISTS = "llm.models"
+"""The one kind of these that is no call of a model."""
+
+SPELLINGS = (b'"kind":"llm.', b'"phase":"outcome"')
+"""Bytes that the outcome of every call of a model has."""
+
 _USED = ("input_tokens", "output_tokens", "cached_tokens", "cost_nano_usd")
 
 Key = tuple[str, ...]
@@ -67,7 +71,7 @@ class Question:
     def spellings(self) -> tuple[bytes, ...]:
         """Bytes that every entry has that this is about."""
         own = () if self.agent is None else (b'{"agent":%b,' % orjson.dumps(self.agent),)
-        return (*own, *_SPELLINGS)
+        return (*own, *SPELLINGS)
 
 
 @dataclass(slots=True)
@@ -119,17 +123,28 @@ def count(rows: Iterable[Row], question: Question, sums: Sums) -> None:
     first, end = (timestamp(moment).decode("ascii") for moment in (question.since, question.until))
     for _, entry in rows:
         one = orjson.loads(entry)
-        if one["phase"] != "outcome" or not one["kind"].startswith("llm.") or one["kind"] in NO_PRICE_NEEDED:
+        if not is_call(one):
             continue
         if not first <= one["time"] < end or question.agent not in (None, one["agent"]):
             continue
-        model = (one["response"] or {}).get("target") or one["target"] or ""
+        model = model_of(one)
         if question.model not in (None, model):
             continue
         counts = _count_one(one)
         sums.add_to_total(counts)
         for key in _find_keys(question, one["agent"] or "", model, one["time"][:10]):
             sums.add(key, counts)
+
+
+def is_call(entry: Mapping[str, Any]) -> bool:
+    """Whether an entry is the outcome of a call of a model."""
+    kind: str = entry["kind"]
+    return entry["phase"] == "outcome" and kind.startswith("llm.") and kind != LISTS
+
+
+def model_of(entry: Mapping[str, Any]) -> str:
+    """The model that answered, as `provider/model`."""
+    return (entry["response"] or {}).get("target") or entry["target"] or ""
 
 
 def _count_one(entry: Mapping[str, Any]) -> list[int]:

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from mastio.cli import usage
-from support.appliance import Appliance, open_appliance
+from support.appliance import Appliance, open_appliance, wait_until
 from support.command_verbs import run
 
 CHAT = {"model": "stub/gpt-4o", "messages": [{"role": "user", "content": "hello"}]}
@@ -21,6 +21,11 @@ def ask(appliance: Appliance, **query: str) -> dict[str, Any]:
         reply = admin.get(USAGE, params=query)
         assert reply.status_code == 200, reply.text
         return dict(reply.json())
+
+
+def metrics(appliance: Appliance) -> str:
+    with appliance.admin() as admin:
+        return admin.get("/metrics").text
 
 
 def spend(appliance: Appliance, name: str, calls: int) -> list[httpx.Response]:
@@ -57,6 +62,9 @@ def test_the_report_is_exactly_what_the_log_settled(capsys: pytest.CaptureFixtur
         appliance.settle()
         by_group = {row["group"]: row["requests"] for row in ask(appliance, by="group")["rows"]}
         assert by_group == {"red": 3, "blue": 3, "": 9}
+        label = 'model="stub/*"'
+        shown = (f'mastio_llm_tokens_total{{direction="output",{label}}} {used["output_tokens"]:.1f}', 'rank="1"')
+        wait_until(lambda: all(one in metrics(appliance) for one in shown), 15, "the figures are those of the log")
         token, ca = appliance.data / "secrets" / "admin-token", appliance.data / "ca" / "ca.crt"
         assert run(usage, "--url", appliance.base_url, "--ca", str(ca), "--token-file", str(token), "--by", "day") == 0
         assert capsys.readouterr().out.splitlines()[-1].split()[:2] == ["total", "12"]
