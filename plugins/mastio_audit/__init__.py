@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import importlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from contextlib import asynccontextmanager
@@ -33,7 +34,7 @@ from mastio_audit.sinks import carry
 from mastio_audit.sinks.settings import SinkSettings, verify_unique
 from mastio_audit.sqlite import SqliteReader, SqliteStore
 from mastio_audit.store import AuditStore, LogReader, StoreError
-from mastio_audit.usage_figures import Figures, UsageFigures
+from mastio_audit.usage_figures import BROKEN, Figures, UsageFigures
 
 
 class AuditSettings(PluginSettings):
@@ -179,6 +180,8 @@ async def _counting(services: Services) -> AsyncIterator[None]:
         return
     directory = services.directory
     counting = UsageFigures(open_reader(services), lambda: directory.providers, services.now, Figures())
+    with contextlib.suppress(*BROKEN):
+        await counting.begin()
     task = asyncio.create_task(counting.run(), name="audit-usage")
     try:
         yield

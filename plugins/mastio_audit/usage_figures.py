@@ -25,7 +25,7 @@ from mastio.store.base import ProviderRow
 from mastio_audit.chain import ChainError, Row, timestamp
 from mastio_audit.search import find_first
 from mastio_audit.spending import AT_ONCE, SCAN, SPELLINGS, is_call, model_of
-from mastio_audit.store import LogReader, StoreError
+from mastio_audit.store import Extent, LogReader, StoreError
 
 EVERY = 5.0
 """Seconds between two looks at the log."""
@@ -42,6 +42,9 @@ PROVIDER = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 """The form of providers' names. Only an admin makes one, so there are not many."""
 
 NANO = 10**9
+
+BROKEN = (StoreError, ChainError, ConfigurationError)
+"""What reading the log raises."""
 
 log = logging.getLogger("mastio.audit")
 
@@ -171,7 +174,7 @@ class UsageFigures:
             while True:
                 try:
                     await self.look()
-                except (StoreError, ChainError, ConfigurationError, Unavailable) as error:
+                except (*BROKEN, Unavailable) as error:
                     log.warning("what calls of models used cannot be read just now: %s", error)
                     await self.close()
                 await asyncio.sleep(EVERY)
@@ -182,19 +185,30 @@ class UsageFigures:
         self._is_open = False
         await self._reader.close()
 
-    async def look(self) -> None:
-        """Take what was added to the log. The first time: what it has of the last hours, for the ranks alone."""
+    async def begin(self) -> None:
+        """Find where the log ends now: what is added from here on is counted, what it has of the last hours is for the
+        ranks alone. Raises `StoreError`, `ChainError`, `ConfigurationError`; the first look does it then."""
+        extent = await self._ask_extent()
+        if extent.head is not None:
+            since = self._now() - (HOURS - 1) * 3600
+            there = range(extent.start, extent.head.size)
+            self._next = await find_first(self._reader, there, since - since % 3600)
+            self._counted_from = there.stop
+
+    async def _ask_extent(self) -> Extent:
         if not self._is_open:
             await self._reader.open()
             self._is_open = True
-        extent = await self._reader.extent()
-        if extent.head is None:
+        return await self._reader.extent()
+
+    async def look(self) -> None:
+        """Take what was added to the log."""
+        if self._next is None:
+            await self.begin()
+        extent = await self._ask_extent()
+        if extent.head is None or self._next is None:
             return
         end = extent.head.size
-        if self._next is None:
-            since = self._now() - (HOURS - 1) * 3600
-            self._next = await find_first(self._reader, range(extent.start, end), since - since % 3600)
-            self._counted_from = end
         while self._next < end:
             part = range(self._next, min(self._next + SCAN, end))
             rows = await self._reader.find(part, AT_ONCE, SPELLINGS, False)

@@ -62,9 +62,12 @@ def test_the_report_is_exactly_what_the_log_settled(capsys: pytest.CaptureFixtur
         appliance.settle()
         by_group = {row["group"]: row["requests"] for row in ask(appliance, by="group")["rows"]}
         assert by_group == {"red": 3, "blue": 3, "": 9}
-        label = 'model="stub/*"'
-        shown = (f'mastio_llm_tokens_total{{direction="output",{label}}} {used["output_tokens"]:.1f}', 'rank="1"')
+        appliance.mark()
+        spend(appliance, "late", 2)
+        late = sum(e["usage"]["output_tokens"] for e in appliance.entries() if e["usage"] and e["kind"] == "llm.chat")
+        counted = f'mastio_llm_tokens_total{{direction="output",model="stub/*"}} {late:.1f}'
+        shown = (counted, 'mastio_agent_cost_usd{rank="1"}')
         wait_until(lambda: all(one in metrics(appliance) for one in shown), 15, "the figures are those of the log")
         token, ca = appliance.data / "secrets" / "admin-token", appliance.data / "ca" / "ca.crt"
         assert run(usage, "--url", appliance.base_url, "--ca", str(ca), "--token-file", str(token), "--by", "day") == 0
-        assert capsys.readouterr().out.splitlines()[-1].split()[:2] == ["total", "12"]
+        assert capsys.readouterr().out.splitlines()[-1].split()[:2] == ["total", "14"]
