@@ -179,7 +179,7 @@ async def open_app(data: Path, slot: int, config: Path | None = None) -> AsyncIt
         pending_seconds=settings.pki.pending_hours * 3600, server_names=tuple(server_names(settings)),
         server_seconds=settings.pki.server_days * DAY,
         four_eyes_seconds=settings.admin.four_eyes_seconds if settings.admin.four_eyes else None,
-        claim_seconds=settings.admin.claim_seconds,
+        claim_seconds=settings.admin.claim_seconds, examine=partial(pools.examine, connects=False),
     )  # fmt: skip
     operating = Operating(plan.routes, telemetry, administration.openapi)
     try:

@@ -39,6 +39,8 @@ class Route:
     `credential_in_body`: the body is read before authentication because it may carry the credential (RFC 7521 §4.2);
     keep `limit` small there, since strangers reach it. `other_dialects`: names of headers, and the dialect of the
     callers who send one, where several dialects share a path.
+    For OpenAPI: `produces` and `consumes` are media types of good replies and of bodies, `parameters` are those of the
+    query with their meanings, `body` is the pydantic model of a JSON body, if it has one.
     """
 
     path: str
@@ -52,6 +54,10 @@ class Route:
     streams: bool = False
     credential_in_body: bool = False
     other_dialects: tuple[tuple[bytes, Dialect], ...] = ()
+    produces: tuple[str, ...] = ()
+    consumes: tuple[str, ...] = ()
+    parameters: tuple[tuple[str, str], ...] = ()
+    body: Any = None
 
 
 @dataclass(frozen=True, slots=True)

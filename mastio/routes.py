@@ -13,10 +13,25 @@ from mastio.exchange import OPEN, Role, Route
 
 OPERATOR: frozenset[Role] = frozenset({"operator"})
 AGENT: frozenset[Role] = frozenset({"agent"})
+SIGNED_IN: frozenset[Role] = frozenset({"operator", "auditor"})
+"""Every person with a token: an admin is an operator and an auditor."""
+
+_JSON = ("application/json",)
 
 CORE: tuple[Route, ...] = (
-    Route("/health", ("GET", "HEAD"), OPEN, "probe.health", "The appliance answers", recorded="none", limit=0),
-    Route("/livez", ("GET", "HEAD"), OPEN, "probe.live", "The process is alive", recorded="none", limit=0),
+    Route(
+        "/health",
+        ("GET", "HEAD"),
+        OPEN,
+        "probe.health",
+        "The appliance answers",
+        recorded="none",
+        limit=0,
+        produces=_JSON,
+    ),
+    Route(
+        "/livez", ("GET", "HEAD"), OPEN, "probe.live", "The process is alive", recorded="none", limit=0, produces=_JSON
+    ),
     Route(
         "/readyz",
         ("GET", "HEAD"),
@@ -25,11 +40,12 @@ CORE: tuple[Route, ...] = (
         "Every part is usable",
         recorded="none",
         limit=0,
+        produces=_JSON,
     ),
-    Route("/metrics", ("GET",), OPERATOR, "operate.metrics", "Prometheus metrics"),
-    Route("/openapi.json", ("GET",), OPERATOR, "operate.openapi", "This surface as OpenAPI"),
-    Route("/docs", ("GET",), OPERATOR, "operate.docs", "This surface as a page"),
-    Route("/v1/agents/self", ("GET",), AGENT, "agent.self", "The caller's own identity"),
+    Route("/metrics", ("GET",), OPERATOR, "operate.metrics", "Prometheus metrics", produces=("text/plain",)),
+    Route("/openapi.json", ("GET",), SIGNED_IN, "operate.openapi", "This surface as OpenAPI", produces=_JSON),
+    Route("/docs", ("GET",), SIGNED_IN, "operate.docs", "This surface as a page", produces=("text/html",)),
+    Route("/v1/agents/self", ("GET",), AGENT, "agent.self", "The caller's own identity", produces=_JSON),
 )
 
 _PARAMETER = re.compile(r"\{([a-z_]+)(\.\.\.)?\}")

@@ -136,6 +136,16 @@ class Upstream(Protocol):
         """Close every connection."""
 
 
+class Obstacle(Protocol):
+    """What keeps the appliance from an upstream: the step (resolve, address, connect, tls), and why."""
+
+    @property
+    def step(self) -> str: ...
+
+    @property
+    def reason(self) -> str: ...
+
+
 class Upstreams(Protocol):
     """Makes pools. The only way out of the appliance: every address is resolved and judged before it is used."""
 
@@ -157,6 +167,20 @@ class Upstreams(Protocol):
         """For what speaks another protocol than HTTP: a connected stream or datagram socket, not blocking.
 
         Raises `OSError`, also for an address that is not allowed, and `TargetError` for a network that is none.
+        """
+
+    async def examine(
+        self,
+        base_url: str,
+        allow_addresses: tuple[str, ...],
+        tls: SSLContext | None = None,
+        pin: str | None = None,
+        *,
+        connects: bool = True,
+    ) -> Obstacle | None:
+        """The first thing that keeps a call of this base URL from its reply, for an admin. None: there is nothing.
+
+        By the rules of a call. Without `connects` only the name and its addresses are looked at. Raises `TargetError`.
         """
 
 

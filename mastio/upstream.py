@@ -27,6 +27,7 @@ import aiohttp
 from yarl import URL
 
 from mastio.errors import DispatchError, UpstreamTimeout
+from mastio.reachability import Obstacle, find_obstacle, find_obstacle_to_tls
 from mastio.resolver import Resolver
 from mastio.target import Target, parse_base_url, parse_networks
 from mastio.upstream_connector import ATTEMPT, Attempt, CleanConnector, ForbiddenAddress, Judge, Own, Untrusted, connect
@@ -369,6 +370,24 @@ class Pools:
         """Raises `TargetError`, and `OSError`: `ForbiddenAddress` and what the network says."""
         judge = Judge(parse_networks(allow_addresses), self._own)
         return await connect(host, port, kind, judge, self._resolver)
+
+    async def examine(
+        self,
+        base_url: str,
+        allow_addresses: tuple[str, ...],
+        tls: ssl.SSLContext | None = None,
+        pin: str | None = None,
+        *,
+        connects: bool = True,
+    ) -> Obstacle | None:
+        """Raises `TargetError`, and `TlsError` for a pin that is none."""
+        target, judge = parse_base_url(base_url), Judge(parse_networks(allow_addresses), self._own)
+        if not connects:
+            return await find_obstacle(target, judge, self._resolver)
+        if pin is not None and tls is None:
+            tls = make_context(None, pin, None)
+        parsed = None if pin is None else parse_pin(pin)
+        return await find_obstacle_to_tls(target, judge, self._resolver, tls, parsed)
 
     async def close(self) -> None:
         for pool in tuple(self._pools):

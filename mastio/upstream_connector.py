@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import ssl
 from collections.abc import Callable, Iterable
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -144,6 +145,12 @@ async def connect(host: str, port: int, kind: socket.SocketKind, judge: Judge, r
             if not connected:
                 link.close()
     raise failure
+
+
+async def secure(link: socket.socket, context: ssl.SSLContext, host: str) -> asyncio.StreamWriter:
+    """TLS over a socket that `connect` made. Raises `OSError`; then the socket is still the caller's to close."""
+    _, writer = await asyncio.open_connection(sock=link, ssl=context, server_hostname=host)
+    return writer
 
 
 @cache

@@ -13,7 +13,7 @@ PLUGINS = sorted((ROOT / "plugins").rglob("*.py"))
 
 PLUGIN_MAY = {
     "mastio", "mastio.aside", "mastio.automata", "mastio.budgets", "mastio.cedar.paths", "mastio.cedar.schema",
-    "mastio.cedar.source",
+    "mastio.cedar.source", "mastio.cedar.zones",
     "mastio.decoding", "mastio.destination", "mastio.inspection", "mastio.matching", "mastio.reading.document",
     "mastio.reading.frames", "mastio.reading.heads", "mastio.reading.stream",
     "mastio.errors", "mastio.exchange", "mastio.hooks", "mastio.jose", "mastio.oauth_client", "mastio.presented",
@@ -103,6 +103,7 @@ OUTSIDE = (
 WAYS_OUT = {
     "mastio/upstream.py": "the one way out: HTTP",
     "mastio/upstream_connector.py": "makes its connections, and those of raw streams",
+    "mastio/reachability.py": "tries, for an admin, a connection that upstream_connector makes",
     "mastio/upstream_upload.py": "sends its bodies",
     "mastio/resolver.py": "asks the name servers",
     "mastio/services.py": "names a socket's type only",

@@ -133,17 +133,31 @@ def is_of_content(path: str) -> bool:
     return path.startswith(f"{CONTENT}.") or path == UNINSPECTED
 
 
+ZONES = "time.zone"
+"""The group that has a record of `ZONE_MEMBERS` for each time zone that a policy names, by its IANA name."""
+
+ZONE_MEMBERS: Mapping[str, str] = {
+    "hour": "0 to 23, in that zone",
+    "minute": "0 to 59, in that zone",
+    "weekday": "1 is Monday, 7 is Sunday, in that zone",
+}
+
 HEADERS = "headers"
 """The group of headers that go to a connection: strings by name in lower case, each optional. It is empty for actions
 on anything else. Which names it has in the schema depends on the policies."""
 
 
-def write_schema(own: Mapping[tuple[str, ...], Type] | None = None, headers: Iterable[str] = ()) -> str:
+def write_schema(
+    own: Mapping[tuple[str, ...], Type] | None = None, headers: Iterable[str] = (), zones: Iterable[str] = ()
+) -> str:
     """The schema as Cedar text. `own`: attributes of agents that are the operator's, by path, all optional. `headers`:
-    names in the group `HEADERS`."""
+    names in the group `HEADERS`. `zones`: names in the group `ZONES`."""
     agent = _write_record(_nest({(name,): ("String", False) for name in AGENT} | _as_optional(own or {})))
     facts = _nest({tuple(path.split(".")): (fact.type, fact.optional) for path, fact in FACTS.items()})
     named: Shape = dict.fromkeys(sorted(headers), ("String", True))
+    if zones:
+        members: Shape = dict.fromkeys(ZONE_MEMBERS, ("Long", False))
+        facts["time"] = {**facts["time"], "zone": dict.fromkeys(sorted(zones), members)}  # type: ignore[dict-item]
     context = _write_record({**facts, HEADERS: named}, depth=0)
     entities = ["entity Group;", f"entity Agent in [Group] = {agent};"]
     for name, attributes in RESOURCES.items():

@@ -20,6 +20,7 @@ import orjson
 from mastio.cedar.paths import looks_of
 from mastio.cedar.schema import AGENT, HEADERS, Type, write_schema
 from mastio.cedar.usage import find_types
+from mastio.cedar.zones import ZoneError, find_zone, zones_of
 
 MAX_CHARACTERS = 64 * 1024
 MAX_DEPTH = 64
@@ -204,16 +205,32 @@ def _verify_schema(pieces: list[str], rules: list[Rule]) -> None:
         if look.variable == "context" and look.path[:1] == (HEADERS,) and len(look.path) > 1
     )  # fmt: skip
     _verify_headers(headers)
+    zones = _find_zones(rules)
     types = {path: used.get(path, "String") for path in sorted(own)}
     first = 0
     for piece in pieces:
-        errors = _validate(piece, types, headers)
+        errors = _validate(piece, types, headers, zones)
         if errors:
             number, _, reason = min(
                 (_number(policy) if policy else 0, "unable to find" in why, why) for policy, why in errors
             )
             raise CedarError(f"Line {rules[first + number].line}: {_say(reason)}")
         first += sum(1 for _ in _statements(piece))
+
+
+def _find_zones(rules: list[Rule]) -> frozenset[str]:
+    """The time zones that the policies name. Raises `CedarError` for one that there is not."""
+    found: set[str] = set()
+    for rule in rules:
+        for name in sorted(zones_of(looks_of(rule.policy))):
+            try:
+                find_zone(name)
+            except ZoneError as error:
+                raise CedarError(f"Line {rule.line}: {error}") from error
+            found.add(name)
+    if len(found) > MAX_OWN:
+        raise CedarError(f"The source names more than {MAX_OWN} time zones.")
+    return frozenset(found)
 
 
 def _verify_headers(names: frozenset[str]) -> None:
@@ -224,16 +241,20 @@ def _verify_headers(names: frozenset[str]) -> None:
             raise CedarError(f"The header {name[:64]} has to be written in lower case.")
 
 
-def _validate(source: str, own: Mapping[tuple[str, ...], Type], headers: frozenset[str]) -> list[tuple[str, str]]:
-    result = cedarpy.validate_policies(source, _schema(tuple(own.items()), headers))
+def _validate(
+    source: str, own: Mapping[tuple[str, ...], Type], headers: frozenset[str], zones: frozenset[str]
+) -> list[tuple[str, str]]:
+    result = cedarpy.validate_policies(source, _schema(tuple(own.items()), headers, zones))
     if result.validation_passed:
         return []
     return [(error.policy_id, error.error) for error in result.errors] or [("", "not valid in the schema")]
 
 
 @lru_cache(maxsize=64)
-def _schema(own: tuple[tuple[tuple[str, ...], Type], ...], headers: frozenset[str]) -> cedarpy.Schema:
-    return cedarpy.Schema.from_str(write_schema(dict(own), headers))
+def _schema(
+    own: tuple[tuple[tuple[str, ...], Type], ...], headers: frozenset[str], zones: frozenset[str]
+) -> cedarpy.Schema:
+    return cedarpy.Schema.from_str(write_schema(dict(own), headers, zones))
 
 
 def _say(reason: str) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 
 from mastio.cedar.paths import chain_of
 from mastio.cedar.schema import FACTS, HEADERS, Type
+from mastio.cedar.zones import is_of_zone
 
 _NUMBERS = frozenset({"<", "<=", ">", ">=", "+", "-", "*", "neg"})
 _SETS = frozenset({"contains", "containsAll", "containsAny", "isEmpty"})
@@ -90,6 +91,8 @@ def _type_of(expression: Any) -> Type | None:
         return None
     if chain[0] == "context" and chain[1][:1] == (HEADERS,):
         return "String"
+    if chain[0] == "context" and is_of_zone(".".join(chain[1])):
+        return "Long"
     fact = FACTS.get(".".join(chain[1]))
     if chain[0] == "context":
         return None if fact is None else fact.type

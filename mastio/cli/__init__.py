@@ -34,13 +34,15 @@ VERBS = {
     "keys": "list and rotate the appliance's own keys",
     "holds": "list, show, approve, reject what waits for a human",
     "admins": "list, add, change, remove admins; give an admin a new token",
-    "providers": "list, show, add, change, remove LLM providers",
+    "providers": "list, show, add, change, test, remove LLM providers",
     "connections": "list, show, add, change, rotate, remove connections to other APIs",
     "policy": "list, show, set, remove, check, eval, replay policies; install those that come with the appliance",
     "budgets": "list, show, add, remove limits of requests, tokens and USD",
     "detectors": "list, show, add, remove detector policies; allow a tool, explain",
     "redaction": "list, show, add, remove redaction policies; explain and reidentify",
     "audit": "list and verify the audit log; proofs, exports, checkpoints, receipts",
+    "usage": "what calls of models used: requests, tokens, USD, by agent, model, day or group",
+    "completion": "print a script that completes this command in bash, zsh or fish",
     "stub-llm": "run a stand-in for an LLM provider",
 }
 
@@ -48,14 +50,7 @@ VERBS = {
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the verb of the command line and return its exit status."""
     words = list(sys.argv[1:] if argv is None else argv)
-    parser = argparse.ArgumentParser(
-        prog="mastio", formatter_class=argparse.RawDescriptionHelpFormatter, epilog=_list()
-    )
-    parser.add_argument("--version", action="version", version=f"mastio {__version__}")
-    parser.add_argument("--profile", metavar="NAME", help="defaults of this table in ~/.config/mastio/profiles.toml")
-    parser.add_argument("verb", choices=VERBS, metavar="VERB", help="one of those below")
-    parser.add_argument("rest", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
-    chosen = parser.parse_args(words)
+    chosen = make_parser().parse_args(words)
     try:
         return _run(chosen.verb, chosen.rest, read_defaults(os.environ, chosen.profile))
     except ConfigurationError as error:
@@ -68,6 +63,18 @@ def main(argv: Sequence[str] | None = None) -> int:
         # flush does not fail as well.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return CLOSED_PIPE
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """The parser of what stands before a verb and its own words."""
+    parser = argparse.ArgumentParser(
+        prog="mastio", formatter_class=argparse.RawDescriptionHelpFormatter, epilog=_list()
+    )
+    parser.add_argument("--version", action="version", version=f"mastio {__version__}")
+    parser.add_argument("--profile", metavar="NAME", help="defaults of this table in ~/.config/mastio/profiles.toml")
+    parser.add_argument("verb", choices=VERBS, metavar="VERB", help="one of those below")
+    parser.add_argument("rest", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+    return parser
 
 
 def _run(verb: str, words: Sequence[str], defaults: Mapping[str, str]) -> int:

@@ -26,7 +26,8 @@ class Held(Exception):
         self.hold = hold
 
 
-Call = Callable[[httpx.Client, argparse.Namespace], None]
+Call = Callable[[httpx.Client, argparse.Namespace], int | None]
+"""Carries a sub-command out. The exit status is 0 where it gives none."""
 
 
 def add_verb(verbs: Any, name: str, meaning: str, call: Call, *aliases: str) -> argparse.ArgumentParser:
@@ -45,7 +46,7 @@ def administer(args: argparse.Namespace) -> int:
     """Run the sub-command. Status 1 when the appliance refused; a change that waits for another admin is none of it."""
     with connect(args) as client:
         try:
-            args.call(client, args)
+            return args.call(client, args) or 0
         except Refused as refusal:
             print(f"mastio: {plain(refusal.message)}", file=sys.stderr)
             return 1
@@ -62,6 +63,12 @@ def raise_if_held(reply: httpx.Response) -> None:
     document = json.loads(reply.content)
     if isinstance(document, dict) and "approve" in document:
         raise Held(document)
+
+
+def tell_warning(reply: httpx.Response) -> None:
+    """To stderr: what was accepted all the same."""
+    if (warning := reply.headers.get("Mastio-Warning")) is not None:
+        print(f"mastio: {plain(warning)}", file=sys.stderr)
 
 
 def print_held(args: argparse.Namespace, hold: dict[str, Any]) -> None:
@@ -96,7 +103,7 @@ def connect(args: argparse.Namespace) -> httpx.Client:
     except (OSError, ValueError) as error:
         raise ConfigurationError(f"The admin token in {token_file} cannot be read.", "Check --token-file.") from error
     client = open_client(base_url.rstrip("/"), read_ca(ca_file), {"Authorization": f"Bearer {token}"})
-    client.event_hooks = {"response": [raise_if_held]}
+    client.event_hooks = {"response": [raise_if_held, tell_warning]}
     return client
 
 

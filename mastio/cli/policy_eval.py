@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import orjson
 
-from mastio.cedar.schema import ACTIONS, FACTS, HEADERS, find_needs
+from mastio.cedar.schema import ACTIONS, FACTS, HEADERS, ZONE_MEMBERS, ZONES, find_needs
+from mastio.cedar.zones import find_zone, read_local, zones_of
 from mastio.cli.administer import connect, plain
 from mastio.cli.policy_places import add_place, names_appliance, read_agents, read_rows
 from mastio.errors import ConfigurationError
@@ -48,7 +49,8 @@ def run(args: argparse.Namespace) -> int:
     principal = read_principal(args)
     kind = ACTIONS[args.action]
     facts = read_facts(args.context)
-    context = orjson.dumps(write_facts(facts)).decode()
+    zones = zones_of(look for policy in (*book.enforced, *book.observed) for look in policy.looks)
+    context = orjson.dumps(write_facts(facts, zones)).decode()
     question = Question(("Agent", args.agent), ("Action", args.action), (kind, args.resource or "self"), context)
     said = explain(book, principal, question, find_needs(facts))
     print(json.dumps(said) if args.json else "\n".join(plain(line) for line in describe(said)))
@@ -91,7 +93,7 @@ def _flatten(document: Mapping[str, Any], prefix: str) -> Sequence[tuple[str, An
     found: list[tuple[str, Any]] = []
     for name, value in document.items():
         path = f"{prefix}{name}"
-        if path in FACTS or (path == HEADERS and isinstance(value, dict)):
+        if path in FACTS or (path in (HEADERS, ZONES) and isinstance(value, dict)):
             found.append((path, value))
         elif isinstance(value, dict) and any(known.startswith(f"{path}.") for known in FACTS):
             found += _flatten(value, f"{path}.")
@@ -100,8 +102,8 @@ def _flatten(document: Mapping[str, Any], prefix: str) -> Sequence[tuple[str, An
     return found
 
 
-def write_facts(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The whole context: what is given, and nothing of the rest."""
+def write_facts(given: Mapping[str, Any], zones: Collection[str] = ()) -> dict[str, Any]:
+    """The whole context: what is given, and nothing of the rest. The local time of `zones` is that of `time.unix`."""
     context: dict[str, Any] = {}
     for path, fact in FACTS.items():
         if fact.optional and path not in given:
@@ -112,7 +114,16 @@ def write_facts(given: Mapping[str, Any]) -> dict[str, Any]:
             place = place.setdefault(group, {})
         place[name] = encode(fact.type, given.get(path, NEUTRAL[fact.type]))
     context[HEADERS] = given.get(HEADERS, {})
+    if zones:
+        context["time"]["zone"] = {zone: _local_time(zone, given) for zone in sorted(zones)}
     return context
+
+
+def _local_time(zone: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    unix, known = given.get("time.unix"), find_zone(zone)
+    found = {member: 0 if unix is None else read_local(known, member, unix) for member in ZONE_MEMBERS}
+    found.update(given.get(ZONES, {}).get(zone, {}))
+    return found
 
 
 def explain(

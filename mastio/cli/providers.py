@@ -1,15 +1,16 @@
-"""`mastio providers`: list, show, add, set, remove LLM providers."""
+"""`mastio providers`: list, show, add, set, test, remove LLM providers."""
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from pathlib import Path
 from typing import Any
 
 import httpx
 
-from mastio.cli.administer import add_verb, administer, item_path, pages, print_one, print_rows
+from mastio.cli.administer import add_verb, administer, item_path, pages, plain, print_one, print_rows
 from mastio.client.enroll import send
 from mastio.errors import ConfigurationError
 
@@ -32,6 +33,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     change.add_argument("--base-url", help="another server needs the key again")
     change.add_argument("--kind")
     _add_members(change)
+    test = add_verb(verbs, "test", "try whether a provider can be called, without a call of a model", test_provider)
+    test.add_argument("name")
     add_verb(verbs, "remove", "remove a provider", remove).add_argument("name")
 
 
@@ -65,6 +68,21 @@ def add_provider(client: httpx.Client, args: argparse.Namespace) -> None:
 
 def change_provider(client: httpx.Client, args: argparse.Namespace) -> None:
     print_one(args, send(client, "PATCH", item_path(PROVIDERS, args.name), json=_members(args)))
+
+
+def test_provider(client: httpx.Client, args: argparse.Namespace) -> int:
+    """Status 1 where it cannot be called."""
+    trial = send(client, "POST", item_path(PROVIDERS, args.name, "test"))
+    if args.json:
+        print(json.dumps(trial))
+        return 0 if trial["ok"] else 1
+    for step in trial["steps"]:
+        print(f"{step['step']:<10}  {'ok' if step['ok'] else 'failed'}")
+    if trial["models"] is not None:
+        print(f"{'models':<10}  {trial['models']}")
+    if not trial["ok"]:
+        print(f"mastio: {plain(trial['reason'])} {plain(trial['hint'])}".replace("NAME", args.name), file=sys.stderr)
+    return 0 if trial["ok"] else 1
 
 
 def _members(args: argparse.Namespace) -> dict[str, Any]:

@@ -36,6 +36,7 @@ from mastio.control.holds import HoldsRouter
 from mastio.control.keys import KeysRouter
 from mastio.control.policies import PoliciesRouter
 from mastio.control.providers import ProvidersRouter
+from mastio.control.reachable import Examine
 from mastio.control.redaction import RedactionRouter
 from mastio.control.routes import ROUTES
 from mastio.exchange import Route
@@ -68,12 +69,13 @@ def build(
     four_eyes_seconds: float | None = None,
     claim_seconds: float = 86_400.0,
     verifiers: Verifiers | None = None,
+    examine: Examine | None = None,
 ) -> FastAPI:
     """The application. The front door puts `principal` and `request_id` into `scope["state"]`.
 
     Raises `MastioError`s to its caller instead of answering them. Durations in seconds: of a leaf, of an undecided
     request, of an old leaf after a renewal, of a change that waits for another admin (None: none waits), of a
-    new admin's one-time code after the approval.
+    new admin's one-time code after the approval. `examine`: see `mastio.control.reachable`.
     """
     context = Context(
         store=store,
@@ -90,6 +92,7 @@ def build(
         now=now,
         verifiers=verifiers or Verifiers(),
         claim_seconds=claim_seconds,
+        examine=examine,
     )
     app = ControlPlane(
         title="Mastio",

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 from fastapi import Depends, Request
 
+from mastio.control.reachable import Examine
 from mastio.errors import BadRequest
 from mastio.exchange import Principal
 from mastio.hooks import InForce, Verify
@@ -70,7 +71,8 @@ def verify_whole(row: Row) -> None:
 @dataclass(frozen=True, slots=True)
 class Context:
     """Seconds are durations: of a leaf, of the edge's certificate, of an undecided request, of an old leaf
-    after a renewal, of a one-time code for a new admin. `server_names` are those that the edge's certificate is for."""
+    after a renewal, of a one-time code for a new admin. `server_names` are those that the edge's certificate is for.
+    `examine` looks at upstreams when they are described (None: nobody does)."""
 
     store: ControlStore
     directory: Directory
@@ -86,6 +88,7 @@ class Context:
     now: Callable[[], float]
     verifiers: Verifiers
     claim_seconds: float
+    examine: Examine | None = None
 
     def spiffe_id(self, name: str) -> str:
         return spiffe_id(self.trust_domain, name)

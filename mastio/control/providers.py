@@ -5,15 +5,21 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from fastapi import Response
+
 from mastio.control.context import Context
 from mastio.control.endpoints import Endpoint, Endpoints
 from mastio.control.models import Page, ProviderAnswer, ProviderBody, ProviderPatch, ProviderPut
 from mastio.control.paging import PagingQuery, answer_page
+from mastio.control.reachable import Places, verify_places
 from mastio.errors import BadRequest
-from mastio.provider_secrets import SecretError, parse_secret
+from mastio.provider_secrets import EntraApplication, SecretError, ServiceAccount, parse_secret
 from mastio.store.base import ProviderKind, ProviderRow
 from mastio.store.rows import SecretFileError, read_secret_file
 from mastio.target import parse_base_url
+
+PLACE_MEMBERS = frozenset({"base_url", "allow_addresses", "kind", "api_key"})
+"""Members that change where the appliance connects to, or whether it may."""
 
 
 class ProvidersRouter:
@@ -22,6 +28,7 @@ class ProvidersRouter:
     def __init__(self, context: Context) -> None:
         self._providers = context.store.providers
         self._secret_folders = context.store.secret_folders
+        self._examine = context.examine
 
     def endpoints(self) -> Endpoints:
         collection, item = "/v1/admin/providers", "/v1/admin/providers/{name}"
@@ -39,23 +46,30 @@ class ProvidersRouter:
         page = await self._providers.list(paging.limit, paging.after)
         return answer_page(page, lambda provider: provider.name, answer_provider)
 
-    async def create_provider(self, body: ProviderBody) -> ProviderAnswer:
+    async def create_provider(self, body: ProviderBody, response: Response) -> ProviderAnswer:
         """`base_url` has the version segment, as the vendor documents it."""
-        return answer_provider(await self._providers.create(self._row(body.name, body)))
+        row = self._row(body.name, body)
+        await verify_places(self._examine, find_places(row), row.allow_addresses, response)
+        return answer_provider(await self._providers.create(row))
 
     async def read_provider(self, name: str) -> ProviderAnswer:
         """One provider, without its secret."""
         return answer_provider(await self._providers.get(name))
 
-    async def replace_provider(self, name: str, body: ProviderPut) -> ProviderAnswer:
+    async def replace_provider(self, name: str, body: ProviderPut, response: Response) -> ProviderAnswer:
         """Everything anew, the secret too: what is left out is not there any more."""
         if body.name is not None and body.name != name:
             raise BadRequest("name: it must be the one in the path.", code="invalid_body")
-        return answer_provider(await self._providers.replace(self._row(name, body)))
+        row = self._row(name, body)
+        await verify_places(self._examine, find_places(row), row.allow_addresses, response)
+        return answer_provider(await self._providers.replace(row))
 
-    async def change_provider(self, name: str, body: ProviderPatch) -> ProviderAnswer:
+    async def change_provider(self, name: str, body: ProviderPatch, response: Response) -> ProviderAnswer:
         """Members that are left out, or null, stay as they are; a secret that is null is removed."""
         self._verify_secret_file(body.api_key_file)
+        if body.model_fields_set & PLACE_MEMBERS:
+            changed = changed_provider(await self._providers.get(name), body)
+            await verify_places(self._examine, find_places(changed), changed.allow_addresses, response)
         return answer_provider(await self._providers.change(name, lambda row: changed_provider(row, body)))
 
     async def delete_provider(self, name: str) -> None:
@@ -85,6 +99,16 @@ class ProvidersRouter:
             read_secret_file(path, self._secret_folders)
         except SecretFileError as error:
             raise BadRequest(f"api_key_file: {error}", code="invalid_body") from error
+
+
+def find_places(row: ProviderRow) -> Places:
+    """Where calls of the provider go, and where its tokens come from."""
+    places = [("base_url", row.base_url)]
+    if row.api_key is not None and row.api_key_file is None:
+        secret = parse_secret(row.kind, row.base_url, row.api_key)
+        if isinstance(secret, EntraApplication | ServiceAccount):
+            places.append(("api_key", secret.tokens))
+    return tuple(places)
 
 
 def changed_provider(row: ProviderRow, body: ProviderPatch) -> ProviderRow:

@@ -7,6 +7,7 @@ from mastio.exchange import OPEN, Role, Route
 OPERATOR: frozenset[Role] = frozenset({"operator"})
 ADMIN: frozenset[Role] = frozenset({"admin"})
 AGENT: frozenset[Role] = frozenset({"agent"})
+PEM, PKCS7, PKCS10 = ("application/x-pem-file",), ("application/pkcs7-mime",), ("application/pkcs10",)
 
 
 def _collection(path: str, item: str, requires: frozenset[Role], kind: str, noun: str, limit: int) -> tuple[Route, ...]:
@@ -25,10 +26,32 @@ ROUTES: tuple[Route, ...] = (
     Route("/v1/enrollments", ("POST",), OPEN, "enrollment.request", "Ask for an identity"),
     Route("/v1/enrollments/{id}", ("GET",), OPEN, "enrollment.poll", "Pick up the decision", recorded="refusals"),
     Route(
-        "/.well-known/est/cacerts", ("GET", "HEAD"), OPEN, "pki", "The CA certificates (RFC 7030 §4.1)", recorded="none"
+        "/.well-known/est/cacerts",
+        ("GET", "HEAD"),
+        OPEN,
+        "pki",
+        "The CA certificates (RFC 7030 §4.1)",
+        recorded="none",
+        produces=PKCS7,
     ),
-    Route("/.well-known/est/simpleenroll", ("POST",), OPEN, "enrollment.request", "Enrol with a token (RFC 7030 §4.2)"),
-    Route("/.well-known/est/simplereenroll", ("POST",), AGENT, "agent.renew", "A new leaf (RFC 7030 §4.2.2)"),
+    Route(
+        "/.well-known/est/simpleenroll",
+        ("POST",),
+        OPEN,
+        "enrollment.request",
+        "Enrol with a token (RFC 7030 §4.2)",
+        produces=PKCS7,
+        consumes=PKCS10,
+    ),
+    Route(
+        "/.well-known/est/simplereenroll",
+        ("POST",),
+        AGENT,
+        "agent.renew",
+        "A new leaf (RFC 7030 §4.2.2)",
+        produces=PKCS7,
+        consumes=PKCS10,
+    ),
     Route("/v1/agents/self/renew", ("POST",), AGENT, "agent.renew", "A new leaf for a new request"),
     Route("/v1/admin/enrollments", ("GET",), OPERATOR, "admin.enrollments", "List enrolment requests"),
     Route("/v1/admin/enrollments/{id}", ("GET",), OPERATOR, "admin.enrollments", "Read an enrolment request"),
@@ -98,6 +121,6 @@ ROUTES: tuple[Route, ...] = (
         "Protected resource metadata of one path (RFC 9728 §3.1)",
         recorded="none",
     ),
-    Route("/pki/ca.crt", ("GET", "HEAD"), OPEN, "pki", "The trust anchor", recorded="none"),
-    Route("/pki/crl.pem", ("GET", "HEAD"), OPEN, "pki", "Revoked leaves", recorded="none"),
+    Route("/pki/ca.crt", ("GET", "HEAD"), OPEN, "pki", "The trust anchor", recorded="none", produces=PEM),
+    Route("/pki/crl.pem", ("GET", "HEAD"), OPEN, "pki", "Revoked leaves", recorded="none", produces=PEM),
 )

@@ -7,8 +7,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import importlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from contextlib import asynccontextmanager
 
 from pydantic import Field, field_validator, model_validator
@@ -33,6 +34,7 @@ from mastio_audit.sinks import carry
 from mastio_audit.sinks.settings import SinkSettings, verify_unique
 from mastio_audit.sqlite import SqliteReader, SqliteStore
 from mastio_audit.store import AuditStore, LogReader, StoreError
+from mastio_audit.usage_figures import BROKEN, Figures, UsageFigures
 
 
 class AuditSettings(PluginSettings):
@@ -124,7 +126,11 @@ async def setup(settings: AuditSettings, services: Services) -> AsyncIterator[Ho
     def enrolled_at(name: str) -> float:
         return services.directory.agents[name].created_at
 
-    doors = Doors(open_reader(services), keys, services.now, cosigned_file(services.data), enrolled_at)
+    def groups_of(name: str) -> Collection[str]:
+        agent = services.directory.agents.get(name)
+        return () if agent is None else agent.groups
+
+    doors = Doors(open_reader(services), keys, services.now, cosigned_file(services.data), enrolled_at, groups_of)
 
     reserve = make_reserve(lambda: open_reader(services), settings.reserve_megabytes, settings.most_megabytes)
 
@@ -144,6 +150,7 @@ async def setup(settings: AuditSettings, services: Services) -> AsyncIterator[Ho
         await _open(sequencer, history, lambda name: is_cut(name, worker, services.slots))
         async with (
             _watching(reserve),
+            _counting(services),
             _publishing(services, keys, history, record),
             carry(settings.sinks, services, lambda: open_reader(services)),
             anchors.keep(lambda: open_reader(services), record),
@@ -164,6 +171,24 @@ async def _watching(reserve: Reserve) -> AsyncIterator[None]:
         task.cancel()
         await asyncio.wait((task,))
         await reserve.close()
+
+
+@asynccontextmanager
+async def _counting(services: Services) -> AsyncIterator[None]:
+    """The first worker counts what calls of models use."""
+    if services.worker.slot != 0:
+        yield
+        return
+    directory = services.directory
+    counting = UsageFigures(open_reader(services), lambda: directory.providers, services.now, Figures())
+    with contextlib.suppress(*BROKEN):
+        await counting.begin()
+    task = asyncio.create_task(counting.run(), name="audit-usage")
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.wait((task,))
 
 
 @asynccontextmanager

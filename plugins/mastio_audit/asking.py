@@ -13,9 +13,11 @@ from mastio.errors import BadRequest
 from mastio.exchange import Action, Message, Principal, RequestHead
 from mastio_audit import tiles
 from mastio_audit.search import EFFECTS, Wanted
+from mastio_audit.spending import DIMENSIONS, Dimension
 
 LOG: Final = "/v1/audit/log"
 ENTRIES: Final = "/v1/audit/entries"
+USAGE: Final = "/v1/admin/usage"
 DEFAULT_LIMIT, MOST = 100, 1000
 _NUMBER = re.compile(r"0|[1-9]\d{0,17}", re.ASCII)
 _FILTERS = {
@@ -25,6 +27,33 @@ _FILTERS = {
     "decision": re.compile("|".join(EFFECTS)),
 }
 _ORDERS = ("asc", "desc")
+_AGENT = ("agent", "only about the agent of this name")
+
+CHECKPOINT_QUERY: Final = (
+    ("size", "the log as it was with so many entries"),
+    ("old", "with the proof that it extends the log of so many entries"),
+)
+ENTRIES_QUERY: Final = (
+    ("from", "the index to begin with"),
+    ("limit", f"the most entries, 1 to {MOST}; {DEFAULT_LIMIT} where nothing is said"),
+    ("order", "asc, or desc for the newest first"),
+    ("since", "only since this time: RFC 3339, or a date (UTC)"),
+    _AGENT,
+    ("kind", "only of this kind, such as llm.chat, or llm.* for all that begin so"),
+    ("request_id", "only of the exchange with this X-Request-Id"),
+    ("decision", f"only what policy decided so: {', '.join(EFFECTS)}"),
+)
+USAGE_QUERY: Final = (
+    ("by", f"one or more of {', '.join(DIMENSIONS)}, with commas; agent where nothing is said"),
+    ("since", "from this time: RFC 3339, or a date (UTC); thirty days before the end where nothing is said"),
+    ("until", "before this time; now where nothing is said"),
+    _AGENT,
+    ("model", "only of this model, as PROVIDER/MODEL"),
+    ("from", "the index to go on with, as `next` says it"),
+)
+"""The parameters that each path knows, and what they mean."""
+
+_MODEL = re.compile(r"[^\x00-\x1f\x7f]{1,300}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +88,30 @@ class Asked:
         return f'<{ENTRIES}?{urlencode({"from": start, **self.query})}>; rel="next"'
 
 
+@dataclass(frozen=True, slots=True)
+class AskedUsage:
+    """What a request for the usage says. Times are Unix time, None: the default. `start`: the index to go on with."""
+
+    by: tuple[Dimension, ...]
+    since: float | None
+    until: float | None
+    agent: str | None
+    model: str | None
+    start: int | None
+
+
+def names_of(parameters: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
+    return tuple(name for name, _ in parameters)
+
+
+def parse_by(text: str) -> tuple[Dimension, ...]:
+    """The dimensions of a report, each once. Raises `ValueError`."""
+    by = tuple(one for name in text.split(",") for one in DIMENSIONS if one == name)
+    if len(by) != text.count(",") + 1 or len(set(by)) != len(by):
+        raise ValueError(text)
+    return by
+
+
 def read_plain(head: RequestHead, principal: Principal, body: bytes) -> tuple[Action, Message]:
     _parse_query(head, ())
     return _action(head), Message(body, plan=head.path)
@@ -67,7 +120,7 @@ def read_plain(head: RequestHead, principal: Principal, body: bytes) -> tuple[Ac
 def read_checkpoint(head: RequestHead, principal: Principal, body: bytes) -> tuple[Action, Message]:
     if head.path != f"{LOG}/checkpoint":
         return read_plain(head, principal, body)
-    query = _parse_query(head, ("size", "old"))
+    query = _parse_query(head, names_of(CHECKPOINT_QUERY))
     return _action(head), Message(body, plan=Past(query.get("size"), query.get("old")))
 
 
@@ -80,7 +133,7 @@ def read_tile(head: RequestHead, principal: Principal, body: bytes) -> tuple[Act
 
 
 def read_entries(head: RequestHead, principal: Principal, body: bytes) -> tuple[Action, Message]:
-    query = _split_query(head, ("from", "limit", "order", "since", *_FILTERS))
+    query = _split_query(head, names_of(ENTRIES_QUERY))
     start = _parse_number("from", query["from"]) if "from" in query else None
     limit = _parse_number("limit", query.get("limit", str(DEFAULT_LIMIT)))
     if not 1 <= limit <= MOST:
@@ -96,6 +149,21 @@ def read_entries(head: RequestHead, principal: Principal, body: bytes) -> tuple[
     kept = {name: value for name, value in query.items() if name not in ("from", "limit")}
     asked = Asked(Wanted(**filters, since=since), start, limit, order == "desc", {"limit": str(limit), **kept})
     return _action(head), Message(body, plan=asked, details={"from": start or 0, **kept, "limit": limit})
+
+
+def read_usage(head: RequestHead, principal: Principal, body: bytes) -> tuple[Action, Message]:
+    query = _split_query(head, names_of(USAGE_QUERY))
+    for name, form in (("agent", _FILTERS["agent"]), ("model", _MODEL)):
+        if name in query and not form.fullmatch(query[name]):
+            raise BadRequest(f"The parameter {name} has a form that no entry has.")
+    try:
+        by = parse_by(query.get("by", "agent"))
+    except ValueError as error:
+        raise BadRequest(f"The parameter by must be one or more of {', '.join(DIMENSIONS)}, each once.") from error
+    since, until = (_parse_time(query[name], name) if name in query else None for name in ("since", "until"))
+    start = _parse_number("from", query["from"]) if "from" in query else None
+    asked = AskedUsage(by, since, until, query.get("agent"), query.get("model"), start)
+    return _action(head), Message(body, plan=asked, details=dict(query))
 
 
 def read_proof(head: RequestHead, principal: Principal, body: bytes) -> tuple[Action, Message]:
@@ -139,13 +207,13 @@ def _parse_number(name: str, value: str) -> int:
     return int(value)
 
 
-def _parse_time(value: str) -> float:
+def _parse_time(value: str, name: str = "since") -> float:
     """Unix time of an RFC 3339 time, or of the first moment of a date in UTC."""
     try:
         moment = datetime.fromisoformat(value)
         return (moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
     except (ValueError, OverflowError) as error:
-        raise BadRequest("The parameter since must be a date or a time such as 2026-01-31T12:00:00Z.") from error
+        raise BadRequest(f"The parameter {name} must be a date or a time such as 2026-01-31T12:00:00Z.") from error
 
 
 def nothing_there() -> BadRequest:

@@ -12,23 +12,39 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
-from collections.abc import AsyncIterator, Awaitable, Callable
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
+from urllib.parse import urlencode
 
 import orjson
 
+from mastio import aside
 from mastio.errors import AuditError, BadRequest, MastioError
 from mastio.exchange import JSON, Principal, Recorded, Reply, Role, Route, Window
 from mastio.transparency import merkle, notes
 from mastio.transparency.notes import Checkpoint
-from mastio_audit import asking, tiles
-from mastio_audit.asking import DEFAULT_LIMIT, ENTRIES, LOG, Asked, Past, nothing_there
-from mastio_audit.chain import ChainError, Head
+from mastio_audit import asking, spending, tiles
+from mastio_audit.asking import (
+    CHECKPOINT_QUERY,
+    DEFAULT_LIMIT,
+    ENTRIES,
+    ENTRIES_QUERY,
+    LOG,
+    USAGE,
+    USAGE_QUERY,
+    Asked,
+    AskedUsage,
+    Past,
+    nothing_there,
+)
+from mastio_audit.chain import ChainError, Head, Row, timestamp
 from mastio_audit.keys import LogKeys
 from mastio_audit.published import sign_head
 from mastio_audit.search import Page, Wanted, find_first, read_time, search
+from mastio_audit.spending import Part, Question
 from mastio_audit.store import LogReader, StoreError
 
 FOREVER = b"private, max-age=31536000, immutable"
@@ -36,24 +52,83 @@ MOST_BYTES = 4 * 1024 * 1024
 PAGE = 500
 WITHIN = 10.0  # seconds
 _AUDITOR: frozenset[Role] = frozenset({"auditor"})
+_PEOPLE: frozenset[Role] = frozenset({"auditor", "operator"})
 _BOTH: frozenset[Role] = frozenset({"auditor", "agent"})
+_TEXT, _LINES = ("text/plain",), ("application/x-ndjson",)
 T = TypeVar("T")
 
 ROUTES = (
-    Route(f"{LOG}/checkpoint", ("GET",), _BOTH, "audit.checkpoint", "The log's signed checkpoint", recorded="refusals"),
-    Route(f"{LOG}/cosigned", ("GET",), _BOTH, "audit.checkpoint", "With witnesses' signatures", recorded="refusals"),
-    Route(f"{LOG}/vkey", ("GET",), _BOTH, "audit.checkpoint", "The log's public key", recorded="refusals"),
-    Route(f"{LOG}/tile/{{path...}}", ("GET",), _AUDITOR, "audit.tile", "Tiles of the tree", recorded="refusals"),
-    Route(ENTRIES, ("GET",), _BOTH, "audit.entries", "Entries, a line each"),
-    Route("/v1/audit/proof/{index}", ("GET",), _BOTH, "audit.proof", "Proof that an entry is in the log"),
-    Route("/v1/audit/export", ("GET",), _AUDITOR, "audit.export", "The whole log, with its checkpoint", streams=True),
+    Route(
+        f"{LOG}/checkpoint",
+        ("GET",),
+        _BOTH,
+        "audit.checkpoint",
+        "The log's signed checkpoint",
+        recorded="refusals",
+        produces=_TEXT,
+        parameters=CHECKPOINT_QUERY,
+    ),
+    Route(
+        f"{LOG}/cosigned",
+        ("GET",),
+        _BOTH,
+        "audit.checkpoint",
+        "With witnesses' signatures",
+        recorded="refusals",
+        produces=_TEXT,
+    ),
+    Route(
+        f"{LOG}/vkey",
+        ("GET",),
+        _BOTH,
+        "audit.checkpoint",
+        "The log's public key",
+        recorded="refusals",
+        produces=_TEXT,
+    ),
+    Route(
+        f"{LOG}/tile/{{path...}}",
+        ("GET",),
+        _AUDITOR,
+        "audit.tile",
+        "Tiles of the tree",
+        recorded="refusals",
+        produces=("application/octet-stream",),
+    ),
+    Route(ENTRIES, ("GET",), _BOTH, "audit.entries", "Entries, a line each", produces=_LINES, parameters=ENTRIES_QUERY),
+    Route(
+        "/v1/audit/proof/{index}",
+        ("GET",),
+        _BOTH,
+        "audit.proof",
+        "Proof that an entry is in the log",
+        produces=_TEXT,
+    ),
+    Route(
+        USAGE,
+        ("GET",),
+        _PEOPLE,
+        "admin.usage",
+        "What calls of models used: requests, tokens, USD",
+        produces=("application/json",),
+        parameters=USAGE_QUERY,
+    ),
+    Route(
+        "/v1/audit/export",
+        ("GET",),
+        _AUDITOR,
+        "audit.export",
+        "The whole log, with its checkpoint",
+        streams=True,
+        produces=_LINES,
+    ),
 )
 
 
 class Doors:
     """The read and dispatch hooks of the routes above. `reader` is theirs alone. `cosigned`: the file of the newest
     checkpoint that witnesses have signed, if there is one. `enrolled_at`: when the agent of a name got it, Unix
-    seconds."""
+    seconds. `groups_of`: the present groups of an agent."""
 
     def __init__(
         self,
@@ -62,7 +137,9 @@ class Doors:
         now: Callable[[], float],
         cosigned: Path,
         enrolled_at: Callable[[str], float] = lambda name: 0.0,
+        groups_of: Callable[[str], Collection[str]] = lambda name: (),
     ) -> None:
+        self._groups_of = groups_of
         self._enrolled_at = enrolled_at
         self._reader = reader
         self._keys = keys
@@ -76,6 +153,7 @@ class Doors:
             "audit.entries": asking.read_entries,
             "audit.proof": asking.read_proof,
             "audit.export": asking.read_plain,
+            "admin.usage": asking.read_usage,
         }
         self.dispatch = {
             "audit.checkpoint": self._checkpoint,
@@ -83,6 +161,7 @@ class Doors:
             "audit.entries": self._entries,
             "audit.proof": self._proof,
             "audit.export": self._export,
+            "admin.usage": self._usage,
         }
 
     async def close(self) -> None:
@@ -166,6 +245,37 @@ class Doors:
             self._reader, wanted, within, asked.limit, newest_first=asked.newest_first, most_bytes=MOST_BYTES
         )
 
+    async def _usage(self, recorded: Recorded) -> Reply:
+        """The sums of a period. Where that takes long, those of its first part, and where the rest is to be had."""
+        asked: AskedUsage = recorded.message.plan
+        question = self._complete(asked)
+        head, first = await self._find_ends()
+        while True:
+            there = range(first, head.size)
+            begin = await self._ask(functools.partial(find_first, self._reader, there, question.since))
+            end = await self._ask(functools.partial(find_first, self._reader, range(begin, head.size), question.until))
+            within = range(max(begin, asked.start or 0), end)
+            part = await spending.add_up(
+                self._find, question, within, functools.partial(aside.run, False), most_rows=spending.MOST_ROWS
+            )
+            _, now_first = await self._find_ends()
+            if now_first <= begin or now_first == first:
+                break
+            first = now_first  # entries may have been archived while they were added up
+        is_complete = not (first and begin == first)
+        return _answer_usage(asked, question, part, is_complete)
+
+    def _complete(self, asked: AskedUsage) -> Question:
+        """With the default times. Raises `BadRequest`."""
+        until = self._now() if asked.until is None else asked.until
+        since = until - spending.DEFAULT_SECONDS if asked.since is None else asked.since
+        if since > until:
+            raise BadRequest("The parameter since must not be later than until.")
+        return Question(max(since, 0.0), until, asked.by, asked.agent, asked.model, self._groups_of)
+
+    async def _find(self, within: range, limit: int, contained: Sequence[bytes]) -> Sequence[Row]:
+        return await self._ask(functools.partial(self._reader.find, within, limit, contained, False))
+
     async def _proof(self, recorded: Recorded) -> Reply:
         index = recorded.message.plan
         head, start = await self._find_ends()
@@ -240,6 +350,25 @@ class Doors:
             if error.index is not None and error.index < extent.start:
                 return _archived(extent.start)
         return AuditError("The log is not what was written.", code="audit_damaged", headers=())
+
+
+def _answer_usage(asked: AskedUsage, question: Question, part: Part, is_complete: bool) -> Reply:
+    times = {name: timestamp(getattr(question, name)).decode("ascii") for name in ("since", "until")}
+    following = None
+    if part.following is not None:
+        given = {"by": ",".join(asked.by), "agent": asked.agent, "model": asked.model, **times, "from": part.following}
+        following = f"{USAGE}?{urlencode({name: value for name, value in given.items() if value is not None})}"
+    document = {
+        **times,
+        "by": asked.by,
+        "rows": spending.describe_rows(part.sums, asked.by),
+        "total": spending.describe(part.sums.total),
+        "complete": is_complete,
+        "next": following,
+    }
+    content = json.dumps(document, ensure_ascii=False).encode()  # of numbers of any size
+    headers = [(b"content-type", b"application/json"), (b"cache-control", b"no-store")]
+    return Reply(200, headers, content, facts={"rows": len(part.sums.by_key)})
 
 
 def _prefix(principal: Principal) -> bytes:

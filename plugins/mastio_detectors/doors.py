@@ -24,14 +24,8 @@ ADMIN: frozenset[Role] = frozenset({"admin"})
 LIMIT = 256 * 1024
 MOST_WEIGHT = 1000
 FEW_FINDINGS = 100
+_JSON = ("application/json",)
 JSON = [(b"content-type", b"application/json"), (b"cache-control", b"no-store")]
-
-ROUTES = (
-    Route(
-        "/v1/admin/detectors/*/explain", ("POST",), ADMIN, EXPLAIN, "What would be said of a text, and why",
-        limit=LIMIT,
-    ),
-)  # fmt: skip
 
 Text = Annotated[str, StringConstraints(min_length=1, max_length=50_000)]
 
@@ -46,6 +40,14 @@ class ExplainBody(BaseModel):
     kind: str = "llm.chat"
     model: str = "any/model"
     carrier: Carrier = "user"
+
+
+ROUTES = (
+    Route(
+        "/v1/admin/detectors/*/explain", ("POST",), ADMIN, EXPLAIN, "What would be said of a text, and why",
+        limit=LIMIT, produces=_JSON, consumes=_JSON, body=ExplainBody,
+    ),
+)  # fmt: skip
 
 
 class Doors:

@@ -27,7 +27,7 @@ MAX_BODY = 16 * 1024 * 1024 * 1024
 """Bytes. Bodies go on as they arrive; a connection's own limit is less."""
 
 ROUTES = tuple(
-    Route(path, METHODS, AGENT, KIND, summary, limit=MAX_BODY, streams=True)
+    Route(path, METHODS, AGENT, KIND, summary, limit=MAX_BODY, streams=True, produces=("*/*",), consumes=("*/*",))
     for path, summary in (
         ("/v1/egress/{connection}/{path...}", "HTTP to a connection, with its credential"),
         ("/v1/egress/{connection}/", "HTTP to a connection's base URL, with its credential"),

@@ -23,10 +23,14 @@ from mastio_llm.models import Models
 from mastio_llm.passing import parse_header_names
 from mastio_llm.prices import PriceRow, Prices, PriceTable, parse_table
 from mastio_llm.registry import Registry
+from mastio_llm.testing import KIND as TEST
+from mastio_llm.testing import Testing
 from mastio_llm.ways import Balance
 
 AGENT: frozenset[Role] = frozenset({"agent"})
+ADMIN: frozenset[Role] = frozenset({"admin"})
 MAX_BODY = 10 * 1024 * 1024
+_JSON = ("application/json",)
 
 
 SIGNS: tuple[tuple[bytes, Dialect], ...] = (
@@ -40,9 +44,11 @@ SIGNS: tuple[tuple[bytes, Dialect], ...] = (
 def _call(path: str, summary: str) -> Route:
     """The edge buffers none of them: a hang-up ends the call upstream, whether it streams or not."""
     operation = OPERATIONS[path]
+    streams = () if operation.free or not operation.stream.markers else ("text/event-stream",)
     return Route(
-        path, ("POST",), AGENT, operation.kind, summary, dialect=operation.dialect, limit=MAX_BODY, streams=True
-    )
+        path, ("POST",), AGENT, operation.kind, summary, dialect=operation.dialect, limit=MAX_BODY, streams=True,
+        produces=(*_JSON, *streams), consumes=_JSON,
+    )  # fmt: skip
 
 
 ROUTES = (
@@ -58,6 +64,7 @@ ROUTES = (
         "Models that the caller may use (OpenAI; by their headers Anthropic or Gemini)",
         dialect="openai",
         other_dialects=SIGNS,
+        produces=_JSON,
     ),
     _call("/v1/messages", "Message (Anthropic)"),
     _call("/v1/messages/count_tokens", "Count of a message's tokens (Anthropic)"),
@@ -65,7 +72,24 @@ ROUTES = (
     _call("/v1beta/models/{model...}:streamGenerateContent", "Content, streamed (Gemini)"),
     _call("/v1/models/{model...}:generateContent", "Content (Gemini)"),
     _call("/v1/models/{model...}:streamGenerateContent", "Content, streamed (Gemini)"),
-    Route("/v1beta/models", ("GET",), AGENT, "llm.models", "Models that the caller may use (Gemini)", dialect="gemini"),
+    Route(
+        "/v1/admin/providers/{name}/test",
+        ("POST",),
+        ADMIN,
+        TEST,
+        "Try whether a provider can be called",
+        limit=0,
+        produces=_JSON,
+    ),
+    Route(
+        "/v1beta/models",
+        ("GET",),
+        AGENT,
+        "llm.models",
+        "Models that the caller may use (Gemini)",
+        dialect="gemini",
+        produces=_JSON,
+    ),
 )
 
 
@@ -147,11 +171,11 @@ async def setup(settings: Settings, services: Services) -> AsyncIterator[Hooks]:
         services, registry, Prices(settings.prices, read_prices()), resilience, max_parts=settings.max_parts,
         headers=parse_header_names(settings.request_headers),
     )  # fmt: skip
-    models = Models(services, registry)
+    models, testing = Models(services, registry), Testing(services, registry)
     kinds = {operation.kind for operation in OPERATIONS.values()}
     yield Hooks(
-        read={**dict.fromkeys(kinds, calls.read), "llm.models": models.read},
-        dispatch={**dict.fromkeys(kinds, calls.dispatch), "llm.models": models.dispatch},
+        read={**dict.fromkeys(kinds, calls.read), "llm.models": models.read, TEST: testing.read},
+        dispatch={**dict.fromkeys(kinds, calls.dispatch), "llm.models": models.dispatch, TEST: testing.dispatch},
     )
 
 

@@ -8,14 +8,17 @@ a set for one name cannot tell two sets without it.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Iterable, Mapping
-from functools import lru_cache
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache, partial
 from hashlib import blake2b
 from typing import Any, NamedTuple
+from zoneinfo import ZoneInfo
 
 import orjson
 
-from mastio.cedar.schema import DATA_CLASSES, DETECTORS, FACTS, HEADERS
+from mastio.cedar.paths import Look
+from mastio.cedar.schema import DATA_CLASSES, DETECTORS, FACTS, HEADERS, ZONE_MEMBERS, ZONES, Type
+from mastio.cedar.zones import find_zone, is_of_zone, read_local, zones_of
 from mastio.exchange import Action, Principal
 from mastio.inspection import UNINSPECTED, Finding
 from mastio.request_headers import TRACING
@@ -54,7 +57,7 @@ class Reading(NamedTuple):
     share: Share
 
 
-def readings_of(policies: Iterable[Policy]) -> tuple[Reading, ...]:
+def readings_of(policies: Sequence[Policy]) -> tuple[Reading, ...]:
     """Of everything that these policies look at, in the order of the schema, headers last."""
     against: dict[str, set[Any] | None] = {}
     headers: list[tuple[str, ...]] = []
@@ -73,7 +76,36 @@ def readings_of(policies: Iterable[Policy]) -> tuple[Reading, ...]:
                     elif known is not None:
                         known.update(look.against)
     readings = tuple(Reading(path, READ[path], _share(path, against[path])) for path in FACTS if path in against)
+    readings += tuple(_zone_readings(look for policy in policies for look in policy.looks))
     return (*readings, _headers_reading(headers)) if headers else readings
+
+
+def _zone_readings(looks: Iterable[Look]) -> Iterator[Reading]:
+    """Of the local times in the zones that policies name. Where one looks at more than a member, that is all of it."""
+    looks = [look for look in looks if look.variable == "context"]
+    for zone in sorted(zones_of(looks)):
+        known = find_zone(zone)
+        for member in ZONE_MEMBERS:
+            path = f"{ZONES}.{zone}.{member}"
+            found = [look for look in looks if f"{path}.".startswith(f"{'.'.join(look.path)}.") or not look.path]
+            if not found:
+                continue
+            literals: set[Any] | None = set()
+            for look in found:
+                if look.against is None or ".".join(look.path) != path:
+                    literals = None
+                elif literals is not None:
+                    literals.update(look.against)
+            yield Reading(path, partial(_read_local, known, member), _share(path, literals))
+
+
+def _read_local(zone: ZoneInfo, member: str, subject: Subject) -> int:
+    return read_local(zone, member, subject.now())
+
+
+def kind_of(path: str) -> Type:
+    """The type of a fact."""
+    return "Long" if is_of_zone(path) else FACTS[path].type
 
 
 def _headers_reading(looks: Iterable[tuple[str, ...]]) -> Reading:
@@ -106,11 +138,11 @@ def join_headers(pairs: Iterable[tuple[str, str]], named: Collection[str] | None
 
 def _share(path: str, against: Collection[Any] | None) -> Share:
     if against is None:
-        return frozenset if FACTS[path].type.startswith("Set") else _itself
-    if FACTS[path].type == "Long":
+        return frozenset if kind_of(path).startswith("Set") else _itself
+    if kind_of(path) == "Long":
         points = sorted({edge for literal in against for edge in (literal, literal + 1)})  # below, exactly, above
         return lambda value: None if value is None else bisect_right(points, value)
-    if FACTS[path].type.startswith("Set"):
+    if kind_of(path).startswith("Set"):
         named = frozenset(against)
         return named.intersection
     return _itself
@@ -128,7 +160,7 @@ def write_context(readings: Iterable[Reading], subject: Subject) -> dict[str, An
         if value is None:
             continue
         if path != HEADERS:
-            kind = FACTS[path].type
+            kind = kind_of(path)
             value = encode(kind, share(value) if kind.startswith("Set") else value)
         place = context
         *groups, name = path.split(".")

@@ -17,6 +17,7 @@ import cedarpy
 import orjson
 
 from mastio.cedar.schema import ACTIONS, AGENT, EXPLICIT, FACTS, find_needs, is_of_content
+from mastio.cedar.zones import is_of_zone
 from mastio.destination import is_local
 from mastio.exchange import Action, NeedsApproval, Principal
 from mastio.inspection import Finding
@@ -204,7 +205,7 @@ class Replay:
         """Which of those that cannot be judged could permit, and which could forbid."""
         found: dict[str, list[Policy]] = {"permit": [], "forbid": []}
         for policy, document in loose:
-            readings = [reading for reading in readings_of([policy]) if reading.path in case.known]
+            readings = [reading for reading in readings_of([policy]) if is_known(reading.path, case.known)]
             context = orjson.dumps(write_context(readings, case.subject)).decode()
             verdict = PolicySet([policy], [document]).judge(question._replace(context=context), entities)
             if verdict.deciding or verdict.broken:
@@ -217,11 +218,16 @@ class Replay:
 def missing_facts(policy: Policy, known: Collection[str]) -> frozenset[str]:
     """What a policy looks at that an entry does not tell."""
     looked = {reading.path for reading in readings_of([policy])}
-    missing = {path for path in looked if path not in known}
+    missing = {path for path in looked if not is_known(path, known)}
     own = any(look.variable == WHO and look.path[:1] not in {(name,) for name in AGENT} for look in policy.looks)
     if WHO not in known and (own or scope_of_principal(policy)[0] == "Group"):
         missing.add(WHO)
     return frozenset(missing)
+
+
+def is_known(path: str, known: Collection[str]) -> bool:
+    """Whether an entry tells a fact. Its time tells the local time of every zone."""
+    return path in known or is_of_zone(path)
 
 
 def loosen(policy: Policy, missing: Collection[str]) -> Mapping[str, Any]:

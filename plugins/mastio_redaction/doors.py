@@ -30,12 +30,8 @@ ADMIN: frozenset[Role] = frozenset({"admin"})
 LIMIT = 256 * 1024
 MOST_WEIGHT = 1000
 FEW_FINDINGS, SHORT_TEXT = 100, 4096
+_JSON = ("application/json",)
 JSON = [(b"content-type", b"application/json"), (b"cache-control", b"no-store")]
-
-ROUTES = (
-    Route(f"{PATH}/explain", ("POST",), ADMIN, EXPLAIN, "What would be found in a text, and done with it", limit=LIMIT),
-    Route(f"{PATH}/reidentify", ("POST",), ADMIN, REIDENTIFY, "What encrypted tokens stood for", limit=LIMIT),
-)
 
 TOKEN = re.compile(r"<[A-Z][A-Z0-9_]{0,63}~[A-Za-z0-9_-]{40,}>")
 """One of the strategy `encrypt`, as it stands in a text."""
@@ -65,6 +61,18 @@ class ReidentifyBody(Asked):
     reason: Reason
     strategy: Literal["encrypt", "fpe"] = "encrypt"
     type: Annotated[str, StringConstraints(pattern=r"^[A-Z][A-Z0-9_]{0,63}$")] | None = None
+
+
+ROUTES = (
+    Route(
+        f"{PATH}/explain", ("POST",), ADMIN, EXPLAIN, "What would be found in a text, and done with it", limit=LIMIT,
+        produces=_JSON, consumes=_JSON, body=ExplainBody,
+    ),
+    Route(
+        f"{PATH}/reidentify", ("POST",), ADMIN, REIDENTIFY, "What encrypted tokens stood for", limit=LIMIT,
+        produces=_JSON, consumes=_JSON, body=ReidentifyBody,
+    ),
+)  # fmt: skip
 
 
 class Doors:

@@ -71,6 +71,8 @@ ROUTES = (
         dialect="oauth",
         limit=16 * 1024,
         credential_in_body=True,
+        produces=("application/json",),
+        consumes=("application/x-www-form-urlencoded",),
     ),
     Route(
         "/.well-known/jwks.json",
@@ -79,6 +81,7 @@ ROUTES = (
         "oauth.jwks",
         "Token keys (RFC 7517)",
         recorded="none",
+        produces=("application/json",),
     ),
 )
 

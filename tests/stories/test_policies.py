@@ -112,6 +112,18 @@ def test_what_is_not_in_the_schema_is_refused_with_its_line(scene: Scene, cedar:
     assert said in refused.json()["detail"]
 
 
+def test_local_time_decides_and_a_zone_that_there_is_not_is_refused(scene: Scene) -> None:
+    hour = 'context.time.zone["Pacific/Kiritimati"].hour'
+    scene.put("night", f"forbid(principal, action, resource) when {{ {hour} > 23 }};")
+    assert scene.chat("in time").status_code == 200
+    scene.put("day", f"forbid(principal, action, resource) when {{ {hour} <= 23 }};")
+    refused = scene.chat("late")
+    assert refused.status_code == 403 and scene.entry(refused)["decision"]["rule"] == "day"
+    cedar = 'forbid(principal, action, resource) when { context.time.zone["Atlantis"].hour > 8 };'
+    made = scene.admin.post(POLICIES, json={"name": "odd", "cedar": cedar})
+    assert made.status_code == 422 and "line 1: There is no time zone Atlantis" in made.text
+
+
 def test_a_half_written_policy_never_passes(scene: Scene) -> None:
     """As a broken disk or hand would leave it: the last good set stays in force, and the appliance says so."""
     scene.put("guard", "forbid(principal, action, resource) when { context.request.bytes > 5000 };")
