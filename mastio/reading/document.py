@@ -22,7 +22,17 @@ import orjson
 from mastio.errors import Blocked
 from mastio.inspection import UNINSPECTED, Carrier, Finding, Passage
 from mastio.reading.blobs import LEAST, LONG_BLOB, Blob, find_blobs, read_blob
-from mastio.reading.naming import HOLDERS, ROWS, Heads, find_heads, find_names, is_pair, name_inside, read_heads
+from mastio.reading.naming import (
+    ROWS,
+    Heads,
+    find_heads,
+    find_names,
+    is_holder,
+    is_pair,
+    is_row,
+    name_inside,
+    read_heads,
+)
 from mastio.reading.numbers import LONG_NUMBER, has_many_digits, is_long, write_plain
 from mastio.strictjson import Allowance, JsonError, TooManyValues, mask_escapes, parse
 
@@ -34,6 +44,9 @@ MAX_TEXTS = 100_000
 
 FEW_NUMBERS = 64
 """A longer list of short numbers is an embedding, a sound or tokens, and nobody reads it as text."""
+
+FEWEST_CODES = 12
+"""A list of so many codes of characters may hide somebody's number."""
 
 NUMBERS = frozenset((int, float))
 
@@ -120,6 +133,7 @@ _GIVEN_OUT = re.compile(
     r"(?:chatcmpl|cmpl|msg|resp|call|toolu|srvtoolu|fc|ctc|rs|ws|item|fp)[-_](?!.*[0-9]{7})[A-Za-z0-9]{4,64}"
 )
 _BEGINS, _ENDS = ("{", "["), ("}", "]")
+_SAID = re.compile(rb"[A-Za-z0-9 .,:@/_+-]*")
 _LEAF = re.compile(rb'"[^"]*"|-?[0-9][0-9.eE+-]*')
 """A string or a number, in a text whose escapes are masked."""
 
@@ -294,11 +308,11 @@ class Document:
                 self._keep("name", name, carrier)
                 if len(name) >= LONG_BLOB:
                     self._note_within(name)
-            if not is_api and name in HOLDERS:
+            if not is_api and is_holder(name):
                 given = find_names(value) if given is None else given
                 called = name_inside(given, name, own, item) or called
             if heads and name in ROWS and type(item) is list:
-                self._walk_rows(item, heads, whose)
+                self._walk_rows([item] if is_row(item, heads) else item, heads, whose)
             else:
                 self._see(name, item, whose, called, media_type, is_api)
 
@@ -308,6 +322,8 @@ class Document:
             if kinds and kinds <= NUMBERS:
                 self._skip_numbers(value, carrier, own, _kind_of_list(place) if is_api else "numbers")
                 return
+        if len(value) >= FEWEST_CODES and _has_codes(value):
+            self._note("numbers", len(orjson.dumps(value)))
         if not is_api and value:
             heads = read_heads(value[0]) if len(value) > 1 else ()
             if heads:
@@ -315,7 +331,7 @@ class Document:
                 self._walk_rows(value[1:], heads, carrier)
                 return
             if not own and is_pair(value):
-                self._walk_rows([value], ("", value[0]), carrier)
+                self._walk_rows([value], tuple(name for label in value[::2] for name in ("", label)), carrier)
                 return
         for item in value:
             if type(item) is dict:
@@ -461,6 +477,13 @@ class Document:
 def is_model(name: str) -> bool:
     """Whether it looks like a model's name, which is not searched."""
     return _MODEL.fullmatch(name) is not None
+
+
+def _has_codes(value: list[Any]) -> bool:
+    """Whether a list is of codes of characters, and those are letters, digits and marks of a number or an address."""
+    if any(type(code) is not int or not 32 <= code < 127 for code in value):
+        return False
+    return _SAID.fullmatch(bytes(value)) is not None
 
 
 def _kind_of_list(place: str) -> str:
