@@ -270,6 +270,19 @@ def unescape(text: str) -> View | None:
     return view
 
 
+_PAIR = re.compile(
+    r"(?:(?<=[?&])|(?<![^\s\"']))[\w.%\[\]-]{1,80}=[\w%.+*-]{1,400}(?=&)|(?<=&)[\w.%\[\]-]{1,80}=[\w%.+*-]{1,400}"
+)
+
+
+def _read_form(text: str) -> View | None:
+    """`text` with spaces for the `+` in the values of a form or query; None where it has none."""
+    if "+" not in text or "&" not in text:
+        return None
+    spaced = _PAIR.sub(lambda pair: pair[0].replace("+", " "), text)
+    return None if spaced == text else View(spaced, ("escape",))
+
+
 # --- runs --------------------------------------------------------------------------------------------------------
 
 QUAD = "[C-Za-f][A-HQ-Xg-nw-z0-3][ABEFIJMNQRUVYZcdghklopstwx014589][A-Za-z0-9+/_-]"
@@ -286,6 +299,9 @@ SPACED_HEX = (rf"\b(?:{HEX_PAIR}[ :,-]?){{8}}", rf"0[xX]{HEX_PAIR}, ?0[xX]{HEX_P
 
 CODES = r"(?:\d{2,3}[,; ] ?){8}\d\d"
 """Where a list of codes of characters may begin: `52, 49, 49`."""
+
+FORM_SPACE = r"=[A-Za-z0-9%._-]{1,40}\+[A-Za-z0-9%._-]"
+"""Where a value of a form may have a space (`application/x-www-form-urlencoded`)."""
 
 BASE32 = r"\b[A-Z2-7]{20}"
 
@@ -384,8 +400,9 @@ def decoded(text: str) -> list[View]:
     for _ in range(MAX_DEPTH):
         below: list[View] = []
         for outer in level:
-            escaped = unescape(outer.text)
-            for inner in ([] if escaped is None else [escaped]) + _runs(outer.text):
+            for inner in (unescape(outer.text), _read_form(outer.text), *_runs(outer.text)):
+                if inner is None:
+                    continue
                 below.append(inner.within(outer))
         found += below
         level = below

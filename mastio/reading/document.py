@@ -33,7 +33,7 @@ from mastio.reading.naming import (
     name_inside,
     read_heads,
 )
-from mastio.reading.numbers import LONG_NUMBER, has_many_digits, is_long, write_plain
+from mastio.reading.numbers import FEWEST_CODES, LONG_NUMBER, has_codes, has_many_digits, is_long, write_plain
 from mastio.strictjson import Allowance, JsonError, TooManyValues, mask_escapes, parse
 
 MAX_NESTED = 4
@@ -44,9 +44,6 @@ MAX_TEXTS = 100_000
 
 FEW_NUMBERS = 64
 """A longer list of short numbers is an embedding, a sound or tokens, and nobody reads it as text."""
-
-FEWEST_CODES = 12
-"""A list of so many codes of characters may hide somebody's number."""
 
 NUMBERS = frozenset((int, float))
 
@@ -133,7 +130,6 @@ _GIVEN_OUT = re.compile(
     r"(?:chatcmpl|cmpl|msg|resp|call|toolu|srvtoolu|fc|ctc|rs|ws|item|fp)[-_](?!.*[0-9]{7})[A-Za-z0-9]{4,64}"
 )
 _BEGINS, _ENDS = ("{", "["), ("}", "]")
-_SAID = re.compile(rb"[A-Za-z0-9 .,:@/_+-]*")
 _LEAF = re.compile(rb'"[^"]*"|-?[0-9][0-9.eE+-]*')
 """A string or a number, in a text whose escapes are masked."""
 
@@ -322,7 +318,7 @@ class Document:
             if kinds and kinds <= NUMBERS:
                 self._skip_numbers(value, carrier, own, _kind_of_list(place) if is_api else "numbers")
                 return
-        if len(value) >= FEWEST_CODES and _has_codes(value):
+        if len(value) >= FEWEST_CODES and has_codes(value):
             self._note("numbers", len(orjson.dumps(value)))
         if not is_api and value:
             heads = read_heads(value[0]) if len(value) > 1 else ()
@@ -477,13 +473,6 @@ class Document:
 def is_model(name: str) -> bool:
     """Whether it looks like a model's name, which is not searched."""
     return _MODEL.fullmatch(name) is not None
-
-
-def _has_codes(value: list[Any]) -> bool:
-    """Whether a list is of codes of characters, and those are letters, digits and marks of a number or an address."""
-    if any(type(code) is not int or not 32 <= code < 127 for code in value):
-        return False
-    return _SAID.fullmatch(bytes(value)) is not None
 
 
 def _kind_of_list(place: str) -> str:

@@ -24,7 +24,8 @@ MOST_ROW_DIGITS = 4
 """Of a member that numbers a row: `{"imei": {"0": …, "1": …}}`."""
 
 _KINDS = (
-    "field", "attribute", "attr", "param", "parameter", "property", "prop", "item", "entry", "column", "variable", "entity",
+    "field", "attribute", "attr", "param", "parameter", "property", "prop", "item", "entry", "column", "variable",
+    "entity",
 )  # fmt: skip
 """Of what there are names and values: `field_name`, `fieldValue`."""
 
@@ -34,8 +35,9 @@ def _of_kinds(word: str) -> tuple[str, ...]:
 
 
 NAMING = (
-    "id", "path", "title", "caption", "prompt", "header", "question", "parameter", "attribute", "property", "column", "col",
-    "variable", "var", "env", "category", "tag", "entity", "name", "field", "label", "key", "system", "kind", "type",
+    "id", "path", "title", "caption", "prompt", "header", "question", "parameter", "attribute", "property",
+    "column", "col", "variable", "var", "env", "category", "tag", "entity", "name", "field", "label", "key", "system",
+    "kind", "type",
     *_of_kinds("name"), *_of_kinds("key"), *_of_kinds("label"),
 )  # fmt: skip
 """Members that name what stands beside them, the most telling last."""
@@ -47,8 +49,9 @@ FORMS = frozenset(_FORMS.split())
 """Types of JSON and of forms, which name nothing."""
 
 VALUES = frozenset((
-    "value", "val", "v", "content", "text", "data", "answer", "default", "raw", "values", "input", "example", "response",
-    "old", "new", "from", "to", "before", "after", "previous", "current", "original", "normalized", "expected", "actual",
+    "value", "val", "v", "content", "text", "data", "answer", "default", "raw", "values", "input", "example",
+    "response", "old", "new", "from", "to", "before", "after", "previous", "current", "original", "normalized",
+    "expected", "actual",
     "S", "N", "stringValue", "integerValue", "doubleValue", "string_value", "int_value", *_of_kinds("value"),
 ))  # fmt: skip
 NUMBERS = frozenset(("number", "num", "no", "nr", "id", "identifier", "code"))
@@ -71,7 +74,9 @@ HEADS = (
     "columnNames", "field_names", "fieldNames",
 )  # fmt: skip
 _ALL_HEADS = frozenset(HEADS)
-ROWS = frozenset(("rows", "data", "values", "records", "body", "vals", "items", "entries", "cells", "results", "tuples", "row"))
+ROWS = frozenset((
+    "rows", "data", "values", "records", "body", "vals", "items", "entries", "cells", "results", "tuples", "row",
+))  # fmt: skip
 
 Heads = tuple[str, ...]
 

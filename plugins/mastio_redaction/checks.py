@@ -103,7 +103,9 @@ def seek_cards(subject: str, places: Iterable[int]) -> list[tuple[int, int]]:
         count = len(found)
         run = subject[at:done]
         is_apart = "\t" in run or "_" in run
-        for start, end in [(cell.start(), cell.end()) for cell in _CELLS.finditer(run)] if is_apart else [(0, len(run))]:
+        for start, end in (
+            [(cell.start(), cell.end()) for cell in _CELLS.finditer(run)] if is_apart else [(0, len(run))]
+        ):
             _add_parts(subject, at + start, at + end, found)
         if is_apart and len(found) == count:
             _add_whole(run, at, found)

@@ -39,6 +39,7 @@ _ENCODED = (
     rf"\b(?:0[xX])?(?:{decoding.HEX_PAIR}){{8}}",
     decoding.EXPONENT,
     *decoding.SPACED_HEX,
+    decoding.FORM_SPACE,
     decoding.CODES,
     decoding.BASE32,
 )
@@ -230,7 +231,7 @@ class Engine:
         bare = places_of.bare
         if bare and hits:
             found = {hit.start for hit in hits}
-            bare = [place for place in bare if found.isdisjoint(range(place + 1, place + BESIDE))]
+            bare = [place for place in bare if not _is_beside(subject, place, found)]
         if bare or places_of.more or names:
             self._find_labelled(subject, bare + places_of.more, names, hits, only)
         return encoded
@@ -250,6 +251,12 @@ class Engine:
         except AttributeError:
             self._local.scratch = hyperscan.Scratch(self._database)
             return self._local.scratch
+
+
+def _is_beside(subject: str, place: int, starts: Collection[int]) -> bool:
+    """Whether a value begins right behind a label, on its line."""
+    end = subject.find("\n", place, place + BESIDE)
+    return any(at in starts for at in range(place + 1, end if end >= 0 else place + BESIDE))
 
 
 _UUID = re.compile(r"(?<![0-9A-Za-z])[0-9A-Fa-f]{8}-(?:[0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}(?![0-9A-Za-z])")
@@ -347,8 +354,8 @@ def _goes_on(subject: str, place: int, start: int, end: int) -> bool:
 
 
 _SECOND = re.compile(
-    r"['\"`]?(?: (?:to|with|by|auf|durch|in|par|por|con|a|naar|door|na|and|und|et|y|e|en|i|or|oder|ou)|,? ?(?:->|=>|\u2192|and|or))"
-    r" ['\"`]?[^\s'\"`]{0,16}\d"
+    r"['\"`]?(?: (?:to|with|by|auf|durch|in|par|por|con|a|naar|door|na|and|und|et|y|e|en|i|or|oder|ou)"
+    r"|,? ?(?:->|=>|\u2192|and|or)) ['\"`]?[^\s'\"`]{0,16}\d"
 )
 """Between two values of one label: `changed from … to …`."""
 

@@ -1,8 +1,8 @@
 """JSON and literals of programs within a text: reads the values that a label names from elsewhere in its document.
 
-Pure, and linear in the text: each fragment is taken apart once, and only where a label has no value behind it. A value is
-called as in a message that is JSON itself (`mastio.reading.naming`): by a member beside it, by the member that its object
-is in, by the columns of its row, by the item before it.
+Pure, and linear in the text: each fragment is taken apart once, and only where a label has no value behind it. A value
+is called as in a message that is JSON itself (`mastio.reading.naming`): by a member beside it, by the member that its
+object is in, by the columns of its row, by the item before it.
 """
 
 from __future__ import annotations
@@ -94,11 +94,10 @@ class _Reader:
             elif kind == "sign":
                 names[-1] = last if match["sign"] not in (",", ";") and type(stack[-1]) is dict else None
                 last = None
-            elif kind != "other" and kind is not None:
-                if last is None:
-                    last = match[kind]
-                    self.places[id(last)] = match.span(kind)
-                    _put(stack[-1], names[-1], last)
+            elif kind != "other" and kind is not None and last is None:
+                last = match[kind]
+                self.places[id(last)] = match.span(kind)
+                _put(stack[-1], names[-1], last)
         return at
 
 

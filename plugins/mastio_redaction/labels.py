@@ -228,9 +228,7 @@ assignment, a call with a string (`setImei("…")`), the end of a tag, or of a s
 
 _JOINED = re.compile(r"([A-Za-z0-9]{2,60})(?:['\"]?\s{0,2}[:=]|\(['\"]|>|(?P<string>['\"][ ,]))\Z")
 _SETTERS = ("set ", "with ", "add ", "put ", "use ", "new ")
-_OPENING = re.compile(
-    r"[=>]?\s{0,3}(?:[A-Za-z&][\w.<>\[\]]{0,24}\s{0,2}=\s{0,2})?(?:[bfruLN@$]{1,2}(?=['\"]))?['\"`]?"
-)
+_OPENING = re.compile(r"[=>]?\s{0,3}(?:[A-Za-z&][\w.<>\[\]]{0,24}\s{0,2}=\s{0,2})?(?:[bfruLN@$]{1,2}(?=['\"]))?['\"`]?")
 _REST_OF_TAG = re.compile(r"['\"](?: [\w:.-]{1,24}=['\"][^'\"<>\n]{0,40}['\"]){0,3} ?>\s{0,20}")
 _OPENING_TAGS = re.compile(r"(?:\s{0,20}</?[A-Za-z]{1,12}>){0,2}")
 

@@ -1,4 +1,4 @@
-"""What may be a value before or behind a label, whatever stands between: reads the words and marks from one to the other.
+"""What may be a value before or behind a label, whatever stands between: reads words and marks from one to the other.
 
 Pure, and bounded for each label. `ahead.py` and `behind.py` know forms; here a chain of words leads to a value. How it
 leads decides how strong the evidence is:
@@ -16,46 +16,13 @@ from collections.abc import Iterator
 
 from .cells import Evidence, Piece, noun_end
 from .records import value_at
-from .tables import MONTHS
+from .tables import LEADING, LINKING, LINKS_BACK, MONTHS, TYPES
 
 REACH = 180
 """Characters between a label and a value."""
 
 MAX_WORDS = 16
 MAX_CANDIDATES = 3
-
-_LEADING = """
-is are was were be been being equals equal reads read says say shows remains becomes now still namely follows following
-ist sind war sei lautet lauten heisst bleibt wird wurde folgt folgende folgenden gilt
-est sont etait sera devient reste suivant suivante voici es son era sera sigue siendo siguiente
-e sono sara resta seguente zijn wordt luidt blijft volgt volgende foi continua jest byl byla bedzie brzmi wynosi
-to as from by into no nr num number nummer numero # of with under auf zu als von unter mit par comme sous au por como con bajo a al da
-come sotto per van naar door onder para com sob z na jako pod de do het le la el il der die das the o begins ends set changed
-hei\xdft habe ich hatte updated enter entered use used uses type typed provided given gave sent tell told
-"""
-LEADING = frozenset(_LEADING.split())
-"""Words right before a value."""
-
-_TYPES = """
-str string text varchar char const static final let var val public private protected readonly mut int integer number long
-object any optional option as type example default sample value val data content b f r u n l s xs xsd
-"""
-TYPES = frozenset(_TYPES.split())
-"""Words that say of what type a value is."""
-
-_LINKING = """
-is was are were be being should would must will ist war sei lautet als als est etait comme es era como e sono sara come
-zijn wordt foi sera to jest byl jako for fur pour para per voor dla into in im dans en nel under unter sous bajo sotto onder pod
-given used known recorded entered registered listed set stored kept us them him her me on at unter fuer belongs
-"""
-_ARTICLES = """
-the a an my our your his her their its this that new old correct right current actual customer's client's user's mein meine meinen
-die der das den dem unser unsere ihre ihr ihren sein seine neue neuer neues mon ma mes le la les notre votre leur son sa nouveau
-el la mi su nuestro nuestra nuevo nueva il lo mio mia suo sua nuovo nuova het de mijn uw zijn haar nieuwe o a os as meu minha seu sua novo
-moj moja moje twoj jego jej nowy nowe nowa field box column un une una uno
-"""
-LINKING = frozenset(_LINKING.split())
-_LINKS = LINKING | frozenset(_ARTICLES.split())
 
 _TOKEN = re.compile(
     r"(?P<space>[ \t\r]+)|(?P<line>\n)|(?P<tag></?[A-Za-z!][^<>\n]{0,120}>)|(?P<entity>&(?:nbsp|quot|gt|lt|#\d{1,5});)"
@@ -95,25 +62,31 @@ def read_ahead(text: str, place: int, following: int) -> Iterator[tuple[Evidence
                 return
             is_apart = is_apart or not (is_marked or words)
             continue
-        token = match[0]
+        said = match[0]
         if kind != "word":
-            if token in _ENDS or (token == ";" and words):
+            if said in _ENDS or (said == ";" and words):
                 return
             marks += 1
             before = text[match.start() - 1]
-            is_marked = is_marked or token in _ANNOUNCES or kind != "mark" or token > "\x7f" or (token == ">" and before in "-=>")
-            if token in "([":
-                depth += token == "("
+            is_marked = (
+                is_marked
+                or said in _ANNOUNCES
+                or kind != "mark"
+                or said > "\x7f"
+                or (said == ">" and before in "-=>")
+            )
+            if said in "([":
+                depth += said == "("
                 is_apart = is_apart or before.isalnum()  # arguments, or an index
-            elif token == ")":
+            elif said == ")":
                 depth -= 1
-            if token == "?":
+            if said == "?":
                 words += 1
-            is_apart = is_apart or token == "!" or depth < 0 or (token == "," and words > 0 and before in _CLOSES)
+            is_apart = is_apart or said == "!" or depth < 0 or (said == "," and words > 0 and before in _CLOSES)
             continue
-        lower = token.lower()
-        if _DIGITS.search(token) is not None or lower.startswith(MONTHS):
-            start = match.end() - len(token.lstrip("/#"))
+        lower = said.lower()
+        if _DIGITS.search(said) is not None or lower.startswith(MONTHS):
+            start = match.end() - len(said.lstrip("/#"))
             marks += start > match.start()
             if is_part and words == 0:
                 by: Evidence = "part"
@@ -135,7 +108,7 @@ def read_ahead(text: str, place: int, following: int) -> Iterator[tuple[Evidence
         if lower.rstrip(".,") in LEADING:
             leads = words
         is_marked = False
-        if token.endswith(".") and _SENTENCE.match(text, match.end()) is not None:
+        if said.endswith(".") and _SENTENCE.match(text, match.end()) is not None:
             is_apart = True
 
 
@@ -166,7 +139,7 @@ def read_back(text: str, place: int) -> Iterator[Piece]:
             continue
         between = [other[0].lower().strip(",\"'`()") for other in words[index + 1 :]]
         links = 0
-        while links < len(between) and between[links] in _LINKS:
+        while links < len(between) and between[links] in LINKS_BACK:
             links += 1
         is_said = not LINKING.isdisjoint(between[:links]) or (links and word[0].endswith(","))
         if is_said and len(between) - links <= 5:
