@@ -270,6 +270,19 @@ def unescape(text: str) -> View | None:
     return view
 
 
+_PAIR = re.compile(
+    r"(?:(?<=[?&])|(?<![^\s\"']))[\w.%\[\]-]{1,80}=[\w%.+*-]{1,400}(?=&)|(?<=&)[\w.%\[\]-]{1,80}=[\w%.+*-]{1,400}"
+)
+
+
+def _read_form(text: str) -> View | None:
+    """`text` with spaces for the `+` in the values of a form or query; None where it has none."""
+    if "+" not in text or "&" not in text:
+        return None
+    spaced = _PAIR.sub(lambda pair: pair[0].replace("+", " "), text)
+    return None if spaced == text else View(spaced, ("escape",))
+
+
 # --- runs --------------------------------------------------------------------------------------------------------
 
 QUAD = "[C-Za-f][A-HQ-Xg-nw-z0-3][ABEFIJMNQRUVYZcdghklopstwx014589][A-Za-z0-9+/_-]"
@@ -281,6 +294,17 @@ WIDE_QUADS = "[C-Za-f][AQgw][AB][A-Za-z0-9+/_-]A[A-H][AEIMQUYcgkosw048]A"
 
 HEX_PAIR = "(?:[2-7][0-9A-Fa-f]|0[9ADad])"
 
+SPACED_HEX = (rf"\b(?:{HEX_PAIR}[ :,-]?){{8}}", rf"0[xX]{HEX_PAIR}, ?0[xX]{HEX_PAIR}, ?0")
+"""Where bytes in hex may begin, with something between them: `34 31 31 31`, `3431 3131`, `0x34, 0x31`."""
+
+CODES = r"(?:\d{2,3}[,; ] ?){8}\d\d"
+"""Where a list of codes of characters may begin: `52, 49, 49`."""
+
+FORM_SPACE = r"=[A-Za-z0-9%._-]{1,40}\+[A-Za-z0-9%._-]"
+"""Where a value of a form may have a space (`application/x-www-form-urlencoded`)."""
+
+BASE32 = r"\b[A-Z2-7]{20}"
+
 EXPONENT = r"(?:[0-9]{1,20}\.[0-9]{5,30}|[0-9]{8,20})[eE][+-]?[0-9]{1,2}"
 """A number with an exponent and so many digits that it could be somebody's."""
 
@@ -290,6 +314,13 @@ _AFTER = re.compile("[A-Za-z0-9+/_-]{1,4}={0,2}")
 _WIDE = re.compile(rf"(?:{WIDE_QUADS}){{2,}}[A-Za-z0-9+/]{{0,7}}={{0,2}}")
 _EXPONENT = re.compile(rf"(?<![0-9A-Za-z.]){EXPONENT}(?![0-9A-Za-z])")
 _HEX = re.compile(rf"(?<![0-9A-Fa-f]){HEX_PAIR}{{8,}}|(?<=0[xX]){HEX_PAIR}{{8,}}")
+_PAIRS = rf"(?:0[xX])?(?:{HEX_PAIR}){{1,4}}"
+_CODE = "(?:3[2-9]|[4-9][0-9]|1[01][0-9]|12[0-6])"
+_GROUPS = re.compile(r"[0-9][0-9A-Fa-fxX]{1,8}(?:(?:, ?|[;: -])[0-9][0-9A-Fa-fxX]{1,8}){4,}")
+_SPACED_HEX = re.compile(rf"(?<![0-9A-Za-z]){_PAIRS}(?:(?:, ?|[ :-]){_PAIRS}){{4,}}(?![0-9A-Za-z])")
+_CODES = re.compile(rf"(?<![0-9A-Za-z.]){_CODE}(?:(?:[,;] ?| ){_CODE}){{8,}}(?![0-9A-Za-z.])")
+_BASE32 = re.compile(r"[A-Z2-7]{20,}(?:={1,6}|(?![0-9A-Za-z+/_-]))")
+_NO_HEX = re.compile("0[xX]|[^0-9A-Fa-f]+")
 _TAGS = re.compile("[\U000e0020-\U000e007e]{4,}")
 _DIGITS = str.maketrans("-_", "+/", "\r\n=")
 
@@ -298,6 +329,12 @@ def _debase64(run: str) -> bytes:
     digits = run.translate(_DIGITS)
     digits = digits[: len(digits) - (len(digits) % 4 == 1)]
     return base64.b64decode(digits + "=" * (-len(digits) % 4))
+
+
+def _debase32(run: str) -> str:
+    """RFC 4648, without what is left of a last byte."""
+    run = run[: len(run) - (len(run) % 8 in (1, 3, 6))]
+    return base64.b32decode(run + "=" * (-len(run) % 8)).decode("latin-1")
 
 
 def _stretches(text: str) -> Iterator[tuple[int, int]]:
@@ -313,8 +350,8 @@ def _stretches(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _runs(text: str) -> list[View]:
-    """Legible stretches of base64, hex and tag characters, and numbers with an exponent, wherever they begin. A hit in
-    one means all of it."""
+    """Legible stretches of base64, base32, hex, codes of characters and tag characters, and numbers with an exponent,
+    wherever they begin. A hit in one means all of it."""
     found = [
         _whole(_debase64(text[start:end]).decode("utf-8", "replace"), "base64", start, end)
         for start, end in _stretches(text)
@@ -324,12 +361,27 @@ def _runs(text: str) -> list[View]:
         found.append(_whole(raw[: len(raw) & ~1].decode("utf-16-le", "replace"), "base64", *match.span()))
     for match in _HEX.finditer(text):
         found.append(_whole(bytes.fromhex(match[0]).decode("ascii"), "hex", *match.span()))
+    for groups in _GROUPS.finditer(text):
+        found += _read_groups(text, *groups.span())
+    for match in _BASE32.finditer(text):
+        plain = _debase32(match[0].rstrip("="))
+        if not text[match.start() - 1 : match.start()].isalnum() and plain.isascii() and plain.isprintable():
+            found.append(_whole(plain, "base32", *match.span()))
     for match in _EXPONENT.finditer(text):
         found.append(_whole(write_plain(match[0]), "exponent", *match.span()))
     if not text.isascii():
         for match in _TAGS.finditer(text):
             found.append(_whole("".join(chr(ord(tag) - 0xE0000) for tag in match[0]), "tags", *match.span()))
     return found
+
+
+def _read_groups(text: str, start: int, end: int) -> Iterator[View]:
+    """Bytes in hex and codes of characters in groups of digits."""
+    for match in _SPACED_HEX.finditer(text, start, end):
+        yield _whole(bytes.fromhex(_NO_HEX.sub("", match[0])).decode("ascii"), "hex", *match.span())
+    for match in _CODES.finditer(text, start, end):
+        codes = match[0].replace(",", " ").replace(";", " ").split()
+        yield _whole(bytes(map(int, codes)).decode("ascii"), "codes", *match.span())
 
 
 def _whole(plain: str, how: str, start: int, end: int) -> View:
@@ -348,8 +400,9 @@ def decoded(text: str) -> list[View]:
     for _ in range(MAX_DEPTH):
         below: list[View] = []
         for outer in level:
-            escaped = unescape(outer.text)
-            for inner in ([] if escaped is None else [escaped]) + _runs(outer.text):
+            for inner in (unescape(outer.text), _read_form(outer.text), *_runs(outer.text)):
+                if inner is None:
+                    continue
                 below.append(inner.within(outer))
         found += below
         level = below

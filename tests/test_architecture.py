@@ -72,6 +72,8 @@ PURE = [
     "plugins/mastio_redaction/surrogates.py",
     "plugins/mastio_redaction/vault.py", "plugins/mastio_redaction/expressions.py",
     "plugins/mastio_redaction/tables.py",
+    "plugins/mastio_redaction/alphabets.py", "plugins/mastio_redaction/fragments.py",
+    "plugins/mastio_redaction/scan.py", "plugins/mastio_redaction/catalogue/vocabulary.py",
     "plugins/mastio_redaction/catalogue/people.py", "plugins/mastio_redaction/catalogue/finance.py",
     "plugins/mastio_egress/echo.py", "plugins/mastio_egress/headers.py", "plugins/mastio_egress/paths.py",
     "plugins/mastio_egress/redirects.py", "plugins/mastio_egress/texts.py",

@@ -22,8 +22,18 @@ import orjson
 from mastio.errors import Blocked
 from mastio.inspection import UNINSPECTED, Carrier, Finding, Passage
 from mastio.reading.blobs import LEAST, LONG_BLOB, Blob, find_blobs, read_blob
-from mastio.reading.naming import HOLDERS, ROWS, Heads, find_heads, find_names, is_pair, name_inside, read_heads
-from mastio.reading.numbers import LONG_NUMBER, has_many_digits, is_long, write_plain
+from mastio.reading.naming import (
+    ROWS,
+    Heads,
+    find_heads,
+    find_names,
+    is_holder,
+    is_pair,
+    is_row,
+    name_inside,
+    read_heads,
+)
+from mastio.reading.numbers import FEWEST_CODES, LONG_NUMBER, has_codes, has_many_digits, is_long, write_plain
 from mastio.strictjson import Allowance, JsonError, TooManyValues, mask_escapes, parse
 
 MAX_NESTED = 4
@@ -294,11 +304,11 @@ class Document:
                 self._keep("name", name, carrier)
                 if len(name) >= LONG_BLOB:
                     self._note_within(name)
-            if not is_api and name in HOLDERS:
+            if not is_api and is_holder(name):
                 given = find_names(value) if given is None else given
                 called = name_inside(given, name, own, item) or called
             if heads and name in ROWS and type(item) is list:
-                self._walk_rows(item, heads, whose)
+                self._walk_rows([item] if is_row(item, heads) else item, heads, whose)
             else:
                 self._see(name, item, whose, called, media_type, is_api)
 
@@ -308,6 +318,8 @@ class Document:
             if kinds and kinds <= NUMBERS:
                 self._skip_numbers(value, carrier, own, _kind_of_list(place) if is_api else "numbers")
                 return
+        if len(value) >= FEWEST_CODES and has_codes(value):
+            self._note("numbers", len(orjson.dumps(value)))
         if not is_api and value:
             heads = read_heads(value[0]) if len(value) > 1 else ()
             if heads:
@@ -315,7 +327,7 @@ class Document:
                 self._walk_rows(value[1:], heads, carrier)
                 return
             if not own and is_pair(value):
-                self._walk_rows([value], ("", value[0]), carrier)
+                self._walk_rows([value], tuple(name for label in value[::2] for name in ("", label)), carrier)
                 return
         for item in value:
             if type(item) is dict:

@@ -14,11 +14,19 @@ from typing import Any
 LONGEST = 40
 """Characters of a name."""
 
+LONGEST_QUESTION = 120
+
 MOST_DIGITS = 2
 
 MOST_COLUMNS = 200
 
-_KINDS = ("field", "attribute", "attr", "param", "parameter", "property", "prop", "item", "entry", "column", "variable")
+MOST_ROW_DIGITS = 4
+"""Of a member that numbers a row: `{"imei": {"0": …, "1": …}}`."""
+
+_KINDS = (
+    "field", "attribute", "attr", "param", "parameter", "property", "prop", "item", "entry", "column", "variable",
+    "entity",
+)  # fmt: skip
 """Of what there are names and values: `field_name`, `fieldValue`."""
 
 
@@ -27,7 +35,9 @@ def _of_kinds(word: str) -> tuple[str, ...]:
 
 
 NAMING = (
-    "title", "header", "question", "parameter", "attribute", "name", "field", "label", "key", "system", "kind", "type",
+    "id", "path", "title", "caption", "prompt", "header", "question", "parameter", "attribute", "property",
+    "column", "col", "variable", "var", "env", "category", "tag", "entity", "name", "field", "label", "key", "system",
+    "kind", "type",
     *_of_kinds("name"), *_of_kinds("key"), *_of_kinds("label"),
 )  # fmt: skip
 """Members that name what stands beside them, the most telling last."""
@@ -38,7 +48,12 @@ _FORMS = "string text number integer int float boolean bool object array list nu
 FORMS = frozenset(_FORMS.split())
 """Types of JSON and of forms, which name nothing."""
 
-VALUES = frozenset(("value", "val", "content", "text", "data", "answer", "default", *_of_kinds("value")))
+VALUES = frozenset((
+    "value", "val", "v", "content", "text", "data", "answer", "default", "raw", "values", "input", "example",
+    "response", "old", "new", "from", "to", "before", "after", "previous", "current", "original", "normalized",
+    "expected", "actual",
+    "S", "N", "stringValue", "integerValue", "doubleValue", "string_value", "int_value", *_of_kinds("value"),
+))  # fmt: skip
 NUMBERS = frozenset(("number", "num", "no", "nr", "id", "identifier", "code"))
 HOLDERS = VALUES | NUMBERS
 """Members that hold a value and do not say what it is."""
@@ -54,9 +69,14 @@ _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _NUMBER = re.compile(r"(?=(?:[^0-9]*[0-9]){5})[0-9A-Za-z][0-9A-Za-z .-]{5,28}[0-9A-Za-z]")
 """What may have a check digit: no path, and shorter than a UUID."""
 
-HEADS = ("columns", "headers", "header", "fields", "schema")
+HEADS = (
+    "columns", "headers", "header", "fields", "schema", "cols", "head", "keys", "names", "labels", "column_names",
+    "columnNames", "field_names", "fieldNames",
+)  # fmt: skip
 _ALL_HEADS = frozenset(HEADS)
-ROWS = frozenset(("rows", "data", "values", "records"))
+ROWS = frozenset((
+    "rows", "data", "values", "records", "body", "vals", "items", "entries", "cells", "results", "tuples", "row",
+))  # fmt: skip
 
 Heads = tuple[str, ...]
 
@@ -77,7 +97,12 @@ def _said_by(value: Any) -> str:
     """The name that a naming member holds, perhaps in an object (`{"type": {"text": "IMEI"}}`)."""
     if type(value) is dict:
         value = next((value[member] for member in ("text", "display", "name", "code") if member in value), "")
-    return str(value) if _is_name(value) else ""
+    return value.rstrip("?: ").rpartition("/")[2] if _is_name(value) else ""
+
+
+def is_holder(member: str) -> bool:
+    """Whether a member holds a value and does not say what it is: `value`, or the number of a row."""
+    return member in HOLDERS or (member.isdigit() and len(member) <= MOST_ROW_DIGITS)
 
 
 def name_inside(names: tuple[str, ...], member: str, own: str, value: Any) -> str:
@@ -88,7 +113,7 @@ def name_inside(names: tuple[str, ...], member: str, own: str, value: Any) -> st
     if member in IDS:
         label = names[-1] if names else own
         return f"{label}_of_object_{member}" if _is_number(value) and _is_exact(label) else ""
-    if names or not own or member in VALUES:
+    if names or not own or member in VALUES or member.isdigit():
         return " ".join(names) or own
     return f"{own} {member}"
 
@@ -113,17 +138,36 @@ def read_heads(row: Any) -> Heads:
     """The names of columns in the first row of a table: strings, or objects with a name. () where it is no such row."""
     if type(row) is not list or not 0 < len(row) <= MOST_COLUMNS:
         return ()
-    heads = tuple(" ".join(find_names(item)) if type(item) is dict else item if _is_name(item) else "" for item in row)
+    heads = tuple(_head_of(item) for item in row)
     return heads if all(heads) else ()
 
 
+def _head_of(item: Any) -> str:
+    """The name of a column: a string, or an object with a name or with nothing else."""
+    if type(item) is not dict:
+        return item if _is_name(item) else ""
+    if len(item) == 1:
+        return _said_by(next(iter(item.values())))
+    return " ".join(find_names(item))
+
+
+def is_row(row: list[Any], heads: Heads) -> bool:
+    """Whether a list is the only row of a table, and no list of rows."""
+    return len(row) == len(heads) > 1 and all(type(item) is not list and type(item) is not dict for item in row)
+
+
 def is_pair(row: list[Any]) -> bool:
-    """Whether the first item of a row names the second one."""
-    return len(row) == 2 and _is_name(row[0]) and type(row[1]) in (str, int)
+    """Whether the first item of a row names the second one, and so on."""
+    if len(row) == 2:
+        return _is_name(row[0]) and type(row[1]) in (str, int)
+    if len(row) % 2 or not 0 < len(row) <= MOST_COLUMNS or not all(map(_is_name, row[::2])):
+        return False
+    values = row[1::2]
+    return sum(not _is_name(value) for value in values) * 2 > len(values)
 
 
 def _is_name(value: Any) -> bool:
-    """A value of its own has more digits than a name."""
-    if type(value) is not str or not 0 < len(value) <= LONGEST:
+    """Whether a value may be a name, or a question for another: a value of its own has more digits."""
+    if type(value) is not str or not 0 < len(value) <= (LONGEST_QUESTION if value[-1:] == "?" else LONGEST):
         return False
     return value.isalpha() or sum(c.isdigit() for c in value) <= MOST_DIGITS

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+from typing import Any
+
 LONG_NUMBER = 1_000_000
 """Shorter numbers are counts and sizes, and nobody's."""
 
 MANY_DIGITS = 12
 """So many signs of a fraction could be somebody's number. Most are measured: one in fifty has the check digits of a
 card, so they are not searched."""
+
+FEWEST_CODES = 12
+"""A list of so many codes of characters may hide somebody's number."""
+
+_SAID = re.compile(rb"[A-Za-z0-9 .,:@/_+-]*")
 
 _MOST_ZEROS = 400
 """No finite number has more before or behind its digits."""
@@ -21,6 +30,13 @@ def is_long(value: float) -> bool:
 def has_many_digits(value: float) -> bool:
     """Whether a shorter number has a fraction in which one could hide."""
     return type(value) is float and len(repr(value)) > MANY_DIGITS
+
+
+def has_codes(numbers: Sequence[Any]) -> bool:
+    """Whether a list is of codes of characters, and those are letters, digits and marks of a number or an address."""
+    if any(type(code) is not int or not 32 <= code < 127 for code in numbers):
+        return False
+    return _SAID.fullmatch(bytes(numbers)) is not None
 
 
 def write_plain(source: str) -> str:

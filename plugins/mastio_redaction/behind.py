@@ -49,11 +49,11 @@ def read_behind(text: str, start: int, place: int) -> Iterator[tuple[Evidence, L
             end, by = _number_before(text, place), "near"
             if end < 0:
                 return
-    for piece in _beginnings(text, end):
+    for piece in beginnings(text, end):
         yield by, (text[start:place], piece)
 
 
-def _beginnings(text: str, end: int) -> Iterator[Piece]:
+def beginnings(text: str, end: int) -> Iterator[Piece]:
     """The groups with a digit, or in capitals, that end at `end`, each as a beginning of a value."""
     while end > 0 and text[end - 1] == " ":
         end -= 1

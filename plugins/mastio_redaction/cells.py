@@ -29,15 +29,16 @@ Line = tuple[str, Piece]
 """A label, and the place of what may begin with its value."""
 
 NOUN = (
-    r"(?:[ _.-]{0,2}(?i:numbers?|num|nbr|no|nr|nummer|numero|numer|code|id|key|value|card)(?![A-Za-z0-9])\.?){0,2}"
+    r"(?:[ _.-]{0,2}(?i:numbers?|num|nbr|no|nr|nummer|numero|numer|code|id|key|value|card|broj|numarasi)"
+    r"(?![A-Za-z0-9])\.?){0,2}"
     r"(?:(?:_|(?<=_))\d{1,2}(?![A-Za-z0-9]))?"
 )
 """What may follow a label as a part of it."""
 
-Evidence = Literal["form", "words", "far", "part", "near"]
-"""How strongly a reading connects labels and values: by its form (a table, markup); by words in a sentence; by a colon
-some words away; by a part of a longer name (`cpf_do_cliente`); by standing near each other, no more. `is_likely` says
-what each is good for."""
+Evidence = Literal["form", "words", "loose", "far", "part", "near"]
+"""How strongly a reading connects labels and values: by its form (a table, markup); by words in a sentence; by words
+that announce a value some words away, or say behind it what it is; by a colon some words away; by a part of a longer name
+(`cpf_do_cliente`); by standing near each other, no more. `is_likely` says what each is good for."""
 
 _NOUN_AT = re.compile(NOUN)
 

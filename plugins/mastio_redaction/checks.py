@@ -79,8 +79,9 @@ _LENGTHS = {
 }
 """How many digits a card's number may have, by its first four: no expression looks further."""
 
-_IN_RUN = "0123456789 .-"
-_RUN = re.compile(r"[\d .-]*")
+_IN_RUN = "0123456789 .-_\t"
+_RUN = re.compile(r"[\d ._\t-]*")
+_CELLS = re.compile(r"[^_\t]+")
 _BEHIND = 48
 """Characters before the first place of a run in which a card may begin: it has 19 digits and 18 separators at most."""
 
@@ -99,11 +100,37 @@ def seek_cards(subject: str, places: Iterable[int]) -> list[tuple[int, int]]:
             at += 1
         match = _RUN.match(subject, place)
         done = place if match is None else match.end()
-        for part in subject[at:done].replace("-", " ").replace(".", " ").split("  "):
-            if len(part) >= 13:
-                _add_cards(subject, part, at, found)
-            at += len(part) + 2
+        count = len(found)
+        run = subject[at:done]
+        is_apart = "\t" in run or "_" in run
+        for start, end in (
+            [(cell.start(), cell.end()) for cell in _CELLS.finditer(run)] if is_apart else [(0, len(run))]
+        ):
+            _add_parts(subject, at + start, at + end, found)
+        if is_apart and len(found) == count:
+            _add_whole(run, at, found)
     return found
+
+
+def _add_parts(subject: str, at: int, end: int, found: list[tuple[int, int]]) -> None:
+    for part in subject[at:end].replace("-", " ").replace(".", " ").split("  "):
+        if len(part) >= 13:
+            _add_cards(subject, part, at, found)
+        at += len(part) + 2
+
+
+_WHOLE = re.compile(r"(?P<first>\d+)(?P<mark>[_\t])\d+(?:(?P=mark)\d+)*")
+
+
+def _add_whole(run: str, at: int, found: list[tuple[int, int]]) -> None:
+    """Adds a card whose digits or groups stand apart by tabs or `_`, where nothing else is in its run: rows of a table
+    are numbers of their own."""
+    match = _WHOLE.fullmatch(run.strip(" .-_\t")) if len(run) <= _BEHIND else None
+    if match is not None:
+        number = match[0].replace(match["mark"], "")
+        if len(number) in _LENGTHS.get(number[:4], ()) and _is_card(number):
+            start = at + len(run) - len(run.lstrip(" .-_\t"))
+            found.append((start, start + len(match[0])))
 
 
 def _add_cards(subject: str, part: str, at: int, found: list[tuple[int, int]]) -> None:
@@ -289,6 +316,10 @@ def is_date(year: int, month: int, day: int) -> bool:
 _ISO_DATE = re.compile(r"(?:19|20)\d\d-(?:0[1-9]|1[0-2])-[0-3]\d")
 
 
+def is_iso_date(text: str) -> bool:
+    return _ISO_DATE.fullmatch(text) is not None
+
+
 def is_number(text: str) -> bool:
     """A number that only its label announces: not a date."""
     return _ISO_DATE.fullmatch(text) is None and has_digit(text)
@@ -388,7 +419,7 @@ def is_strong_password(text: str) -> bool:
     return (
         digits_in > 0
         and any(c.isalpha() for c in text)
-        and (any(c in "!@#$%^&*" for c in text[1:]) or (has_both and digits_in > 1 and text.isalnum()))
+        and (any(c in "!@#$%^&*" for c in text[1:]) or (has_both and digits_in > 1 and text.replace("-", "").isalnum()))
     )
 
 

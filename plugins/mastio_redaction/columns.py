@@ -21,11 +21,15 @@ MAX_CELL_LINES = 24
 MAX_TRIES = 4
 """Labels of one line that may be in the head of a table, until one is."""
 
-_MARKS = "\t|;,&"
+_MARKS = "\t|;,&^~"
 _CELLS: dict[str, re.Pattern[str]] = {
     mark: re.compile(rf'[ ]*"((?:[^"]|"")*)"[ \r]*(?={re.escape(mark)}|\Z)|([^{re.escape(mark)}]*)') for mark in _MARKS
 }
-_DRAWN = str.maketrans("\u2502\u2503\u2551\u2500\u2501\u2550\u253c\u256c\u254b\u251c\u2524", "|||---+++||")
+_DRAWN = str.maketrans(
+    "\u2502\u2503\u2551\u2500\u2501\u2550\u253c\u256c\u254b\u256a\u256b\u251c\u2524\u2560\u2563\u255f\u2562\u255e\u2561"
+    "\u250c\u252c\u2510\u2514\u2534\u2518\u2554\u2566\u2557\u255a\u2569\u255d",
+    "|||---+++++||||||||" + "+" * 12,
+)
 """Lines and crossings of drawn tables, as in tables of letters."""
 _WIKI_HEAD = re.compile(r"\n!")
 _LATEX_END = re.compile(r"\\\\(?:[ \t]{0,8}\\hline)?(?=[ \t\r]{0,8}(?:\n|\Z))")
@@ -72,6 +76,10 @@ class Tables:
             return []
         lines, self._until = found
         return lines
+
+    def has(self, place: int) -> bool:
+        """Whether a place is in the last table that was read."""
+        return place <= self._until
 
 
 Found = tuple[list[Line], int]

@@ -21,7 +21,7 @@ import hyperscan
 from mastio import decoding
 from mastio.automata import open_automaton
 
-from . import labels
+from . import alphabets, labels
 from .cells import BETWEEN_TEXTS, is_last_cell
 from .custom import Custom, Own
 from .rule import Rule, Type
@@ -38,9 +38,16 @@ _ENCODED = (
     rf"(?:{decoding.WIDE_QUADS}){{2}}",
     rf"\b(?:0[xX])?(?:{decoding.HEX_PAIR}){{8}}",
     decoding.EXPONENT,
+    *decoding.SPACED_HEX,
+    decoding.FORM_SPACE,
+    decoding.CODES,
+    decoding.BASE32,
 )
 """Where one of these is, the text has other readings."""
 
+
+BESIDE = 9
+"""Characters behind a label in which its value begins, if it stands right behind it."""
 
 BEFORE = 32
 """Characters before a value that `Rule.unless` sees."""
@@ -54,7 +61,8 @@ class Span(NamedTuple):
     type: str
     score: float
     how: tuple[str, ...] = ()
-    """The ways it was hidden, outermost first: `fold`, `escape`, `base64`, `hex`, `exponent`, `tags`."""
+    """The ways it was hidden, outermost first: `fold`, `escape`, `base64`, `base32`, `hex`, `codes`,
+    `exponent`, `tags`."""
 
 
 def _note(rule: int, _start: int, end: int, _flags: int, events: Any) -> None:
@@ -103,6 +111,9 @@ class Engine:
             hits = [_unfold(hit, text, view) for hit in hits]
             if self._own is not None:  # expressions may name letters that folding changes
                 hits += [Span(*hit) for hit in self._own.find(text) if only is None or hit[2] in only]
+        if not text.isascii() and (latin := alphabets.read(text, subject)) is not None:
+            latin = latin if view is None else latin.within(view)
+            hits += [_unfold(hit, text, latin) for hit in self._hits(latin.text, only)]
         return _resolve(hits) if hits else hits
 
     def find_after(self, before: str, text: str, *, name: str = "", only: Collection[str] | None = None) -> list[Span]:
@@ -174,7 +185,7 @@ class Engine:
             self._confirm_labels(view.text, events, inner, only)
             for hit in inner:
                 value = view.text[hit.start : hit.end]
-                if "\n" in value or not labels.is_likely(hit.score, value, by):  # only one line has one place
+                if "\n" in value or not labels.is_likely(hit.type, hit.score, value, by):  # only one line has one place
                     continue
                 start, end = view.span(hit.start, hit.end)
                 if start < end:  # not in the label
@@ -205,7 +216,7 @@ class Engine:
     ) -> bool:
         """Adds what holds of what the automaton noticed. Whether it noticed that the text has other readings."""
         encoded = False
-        bare: list[int] = []
+        places_of = _Places([], [])
         names: list[int] = []
         for number, places in _by_rule(events).items():
             if number >= self._encoded:
@@ -216,9 +227,13 @@ class Engine:
                 continue
             for kind, rule, confirm in self._rules[number]:
                 if only is None or kind in only:
-                    confirm(kind, rule, subject, places, hits, bare)
-        if bare or names:
-            self._find_labelled(subject, bare, names, hits, only)
+                    confirm(kind, rule, subject, places, hits, places_of)
+        bare = places_of.bare
+        if bare and hits:
+            found = {hit.start for hit in hits}
+            bare = [place for place in bare if not _is_beside(subject, place, found)]
+        if bare or places_of.more or names:
+            self._find_labelled(subject, bare + places_of.more, names, hits, only)
         return encoded
 
     def _confirm_labels(
@@ -228,7 +243,7 @@ class Engine:
         for number, places in _by_rule(events).items():
             for kind, rule, confirm in self._rules[number] if number < self._encoded else ():
                 if confirm is _confirm_after and (only is None or kind in only):
-                    confirm(kind, rule, subject, places, hits, [])
+                    confirm(kind, rule, subject, places, hits, _Places([], []))
 
     def _scratch(self) -> Any:
         try:
@@ -236,6 +251,12 @@ class Engine:
         except AttributeError:
             self._local.scratch = hyperscan.Scratch(self._database)
             return self._local.scratch
+
+
+def _is_beside(subject: str, place: int, starts: Collection[int]) -> bool:
+    """Whether a value begins right behind a label, on its line."""
+    end = subject.find("\n", place, place + BESIDE)
+    return any(at in starts for at in range(place + 1, end if end >= 0 else place + BESIDE))
 
 
 _UUID = re.compile(r"(?<![0-9A-Za-z])[0-9A-Fa-f]{8}-(?:[0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}(?![0-9A-Za-z])")
@@ -268,9 +289,18 @@ def _by_rule(events: list[tuple[int, int]]) -> dict[int, list[int]]:
     return ends
 
 
-_Confirm = Callable[[str, Rule, str, list[int], list[Span], list[int]], None]
+class _Places(NamedTuple):
+    """Where labels end."""
+
+    bare: list[int]
+    """That no value follows."""
+    more: list[int]
+    """That a value follows, and perhaps others."""
+
+
+_Confirm = Callable[[str, Rule, str, list[int], list[Span], _Places], None]
 """Adds what the rule finds in a text, from the places where its trigger ended. Adds to the last the places of labels
-that no value follows."""
+that no value follows, or several."""
 
 
 def _confirm_of(rule: Rule) -> _Confirm:
@@ -281,31 +311,31 @@ def _confirm_of(rule: Rule) -> _Confirm:
     return _confirm_shaped if rule.behind else _confirm_after
 
 
-def _confirm_sought(kind: str, rule: Rule, subject: str, places: list[int], hits: list[Span], _bare: list[int]) -> None:
+def _confirm_sought(kind: str, rule: Rule, subject: str, places: list[int], hits: list[Span], _labels: _Places) -> None:
     assert rule.seek is not None
     hits += [Span(start, end, kind, rule.score) for start, end in rule.seek(subject, places)]
 
 
-def _confirm_after(kind: str, rule: Rule, subject: str, places: list[int], hits: list[Span], bare: list[int]) -> None:
+def _confirm_after(kind: str, rule: Rule, subject: str, places: list[int], hits: list[Span], ends: _Places) -> None:
     done = -1
     for place in places:
         if place < done:
             continue
         match = rule.exact.match(subject, place, place + rule.ahead)
         if match is None:
-            bare.append(place)
+            ends.bare.append(place)
             continue
         value = match.span("v")
         if subject.find("\n", place, value[0]) >= 0:  # perhaps the head of a column
-            bare.append(place)
+            ends.more.append(place)
             if is_last_cell(subject, place):
                 continue
         elif _goes_on(subject, place, *value):  # perhaps the head of a row
-            bare.append(place)
+            ends.more.append(place)
         if rule.narrow is not None or rule.check is not None:
             accepted = _accept(rule, subject, *value)
             if accepted is None:
-                bare.append(place)
+                ends.bare.append(place)
                 continue
             value = accepted
         hits.append(Span(*value, kind, rule.score))
@@ -315,13 +345,22 @@ def _confirm_after(kind: str, rule: Rule, subject: str, places: list[int], hits:
 def _goes_on(subject: str, place: int, start: int, end: int) -> bool:
     """Whether what separates the value from its label separates it from another one too: a row, or a list."""
     follows = subject[end : end + 8].lstrip("\"'`* ")[:1]
+    if follows != "" and _SECOND.match(subject, end, end + 24) is not None:
+        return True
     return (follows != "" and follows in ",;|\t" and subject.find(follows, place, start) >= 0) or (
         follows in (",", "<", "\n")
         and subject.find("[" if follows == "," else "<" if follows == "<" else "- ", place, start) >= 0
     )
 
 
-def _confirm_back(kind: str, rule: Rule, subject: str, places: list[int], hits: list[Span], _bare: list[int]) -> None:
+_SECOND = re.compile(
+    r"['\"`]?(?: (?:to|with|by|auf|durch|in|par|por|con|a|naar|door|na|and|und|et|y|e|en|i|or|oder|ou)"
+    r"|,? ?(?:->|=>|\u2192|and|or)) ['\"`]?[^\s'\"`]{0,16}\d"
+)
+"""Between two values of one label: `changed from … to …`."""
+
+
+def _confirm_back(kind: str, rule: Rule, subject: str, places: list[int], hits: list[Span], _labels: _Places) -> None:
     done = 0
     for place in places:
         if place <= done:
@@ -334,7 +373,7 @@ def _confirm_back(kind: str, rule: Rule, subject: str, places: list[int], hits: 
             done = value[1]
 
 
-def _confirm_shaped(kind: str, rule: Rule, subject: str, places: list[int], hits: list[Span], _bare: list[int]) -> None:
+def _confirm_shaped(kind: str, rule: Rule, subject: str, places: list[int], hits: list[Span], _labels: _Places) -> None:
     """Triggers that stand close together make one region, which is searched once."""
     behind, search = rule.behind, rule.exact.search
     checks = rule.narrow is not None or rule.check is not None or rule.unless is not None

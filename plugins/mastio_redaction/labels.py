@@ -23,11 +23,13 @@ from typing import NamedTuple, get_args
 from mastio.decoding import View
 
 from .ahead import READERS, near
-from .behind import read_behind
+from .behind import beginnings, read_behind
 from .cells import Evidence, Line, label_start
-from .checks import is_strong_password
+from .checks import is_iso_date, is_strong_password
 from .columns import Tables
+from .fragments import Fragments
 from .records import MAX_VALUE, read_list, read_members, read_row, value_at
+from .scan import read_ahead, read_back
 
 MAX_NAME = 64
 """Characters of a member's name that count as words before its value."""
@@ -55,6 +57,7 @@ class Reading(NamedTuple):
 class _Lines(NamedTuple):
     form: list[Line]
     words: list[Line]
+    loose: list[Line]
     far: list[Line]
     part: list[Line]
     near: list[Line]
@@ -65,28 +68,36 @@ def readings(text: str, places: Sequence[int], names: Sequence[int] = ()) -> Ite
     ends (`ASSIGNMENT`). One reading for each kind of evidence that is there.
     """
     tables = Tables(text)
-    lines = _Lines([], [], [], [], [])
+    fragments = Fragments(text)
+    lines = _Lines([], [], [], [], [], [])
     ends = sorted(set(places))
     before = -ROOM
     chain: list[str] = []
     for place, following in zip(ends, (*ends[1:], len(text) + ROOM), strict=False):
         cells = [(split_words(name), piece) for name, piece in tables.read(place)]
         lines.form.extend(cells)
+        lines.form.extend((split_words(name), piece) for name, piece in fragments.read(place))
         lines.part.extend(_first_words(cells))
         is_phrase = place - before < ROOM or _PHRASE.fullmatch(text, before, place) is not None
         start = label_start(text, place, 0 if is_phrase else before)
         is_chained = place - before < ROOM and _OTHER_NAME.search(text, before, place) is None
         chain = [*chain[-2:], text[start:place]] if is_chained else [text[start:place]]
+        is_in_table = tables.has(place)
         if following - place >= ROOM:
             _read_after(text, chain, start, place, following, lines)
+            for by, piece in () if is_in_table else read_ahead(text, place, following):
+                getattr(lines, by).extend((label, piece) for label in chain)
         for piece, is_weak in read_members(text, place, following):
             (lines.part if is_weak else lines.form).append((chain[-1], piece))
         if place - before >= ROOM:
             for by, line in read_behind(text, start, place):
                 getattr(lines, by).append(line)
+            for _, end in () if is_in_table else read_back(text, place):
+                lines.loose.extend((text[start:place], piece) for piece in beginnings(text, end))
         before = place
     for place, following in zip(names, (*names[1:], len(text)), strict=False):
-        lines.form.extend(_joined(text, place, following))
+        for by, line in _joined(text, place, following):
+            getattr(lines, by).append(line)
     for by in EVIDENCE:
         found: list[Line] = getattr(lines, by)
         if found:
@@ -132,7 +143,7 @@ def _is_word(cell: str) -> bool:
     return " " not in cell and any(c.isdigit() for c in cell) and any(c.isalpha() for c in cell)
 
 
-def is_likely(score: float, value: str, by: Evidence) -> bool:
+def is_likely(kind: str, score: float, value: str, by: Evidence) -> bool:
     """Whether a value of a reading is taken. A weak rule needs more than letters. By words alone, a value needs digits,
     or a strict rule that found it in capitals, or has to look like a password. Far from its label, a number needs a
     strict rule or eight digits. A part of a name is good for strict rules only, and nearness for stricter ones.
@@ -144,6 +155,8 @@ def is_likely(score: float, value: str, by: Evidence) -> bool:
     digits = sum(c.isdigit() for c in value)
     if by == "near":
         return score >= CHECKED and digits >= 5
+    if by == "loose":
+        return _is_telling(kind, score, value, digits)
     if score < STRICT and (by == "part" or (by == "far" and digits < 8 and not any(c.isalpha() for c in value))):
         return False
     if digits < 3:
@@ -151,6 +164,22 @@ def is_likely(score: float, value: str, by: Evidence) -> bool:
             return len(value) >= 5 and (digits > 0 or score >= STRICT)
         return score >= 0.8 and is_strong_password(value)
     return digits >= 4 or score >= 0.8 or not value.isdigit()
+
+
+_FREE = frozenset(("PASSWORD", "USERNAME"))
+"""Types of values of any form."""
+
+
+def _is_telling(kind: str, score: float, value: str, digits: int) -> bool:
+    """Whether the form of a value says that it is no word and no date."""
+    if kind in _FREE:
+        is_name = kind == "USERNAME" and digits > 0 and len(value) >= 6 and ("." in value or "_" in value)
+        return is_name or is_strong_password(value)
+    if digits >= 4:
+        return score >= STRICT or not is_iso_date(value)
+    if value.isupper() and len(value) >= 6:
+        return digits >= 2 or (score >= STRICT and len(value) >= 8 and value.isalnum())
+    return False
 
 
 def _view(text: str, lines: Sequence[Line]) -> View:
@@ -199,11 +228,12 @@ assignment, a call with a string (`setImei("…")`), the end of a tag, or of a s
 
 _JOINED = re.compile(r"([A-Za-z0-9]{2,60})(?:['\"]?\s{0,2}[:=]|\(['\"]|>|(?P<string>['\"][ ,]))\Z")
 _SETTERS = ("set ", "with ", "add ", "put ", "use ", "new ")
-_OPENING = re.compile(r"[=>]?\s{0,3}['\"`]?")
+_OPENING = re.compile(r"[=>]?\s{0,3}(?:[A-Za-z&][\w.<>\[\]]{0,24}\s{0,2}=\s{0,2})?(?:[bfruLN@$]{1,2}(?=['\"]))?['\"`]?")
+_REST_OF_TAG = re.compile(r"['\"](?: [\w:.-]{1,24}=['\"][^'\"<>\n]{0,40}['\"]){0,3} ?>\s{0,20}")
 _OPENING_TAGS = re.compile(r"(?:\s{0,20}</?[A-Za-z]{1,12}>){0,2}")
 
 
-def _joined(text: str, place: int, following: int) -> Iterator[Line]:
+def _joined(text: str, place: int, following: int) -> Iterator[tuple[Evidence, Line]]:
     """The value that a name announces. What follows the name ends at `place`; its words, apart, are the label."""
     match = _JOINED.search(text, max(place - 66, 0), place)
     opening = _OPENING.match(text, place)
@@ -211,14 +241,19 @@ def _joined(text: str, place: int, following: int) -> Iterator[Line]:
         return
     label = split_words(match[1])
     if text[place - 2] == "(" and not label.startswith(_SETTERS):  # getText("user.name")
-        return
-    if match["string"]:
-        yield from ((label, piece) for piece, is_weak in read_members(text, match.end(1), following) if not is_weak)
+        yield "loose", (label, value_at(text, place, following))
+    elif match["string"]:
+        yield from (
+            ("form", (label, piece)) for piece, is_weak in read_members(text, match.end(1), following) if not is_weak
+        )
+        tag = _REST_OF_TAG.match(text, match.end(1), place + 120)
+        if tag is not None:
+            yield "form", (label, value_at(text, tag.end(), following))
     elif text[place - 1] == ">":
         tags = _OPENING_TAGS.match(text, place)
         start = tags.end() if tags is not None else place
         end = text.find("<", start, start + MAX_VALUE)
         if end >= 0:
-            yield label, (start, end)
+            yield "form", (label, (start, end))
     else:
-        yield label, value_at(text, opening.end(), following)
+        yield "form", (label, value_at(text, opening.end(), following))

@@ -94,8 +94,9 @@ _SPACE = re.compile(r"\[ _-\]\??| \??(?![^\[]*\])|-\?")
 """A space or hyphen between two words, however it is written."""
 
 GAP = (
-    r"(?:[ _.-]{0,2}(?=[ciknsv])"
-    r"(?:numbers?|num|nbr|no|nr|nummer|numero|numer|code|id|key|value|str|n\N{DEGREE SIGN}|card)(?![A-Za-z])\.?){0,2}"
+    r"(?:[ _.-]{0,2}(?=[bciknsv])"
+    r"(?:numbers?|num|nbr|no|nr|nummer|numero|numer|code|id|key|value|str|n\N{DEGREE SIGN}|card"
+    r"|broj|numarasi)(?![A-Za-z])\.?){0,2}"
     r"\.?['\"]?(?: ?\((?!\+?\d[\d ]{0,5}\)[ ./-]{0,3}\d)[^()\n]{1,20}\))?"
     r"[ \t]{0,3}(?::=|=>|[:=#>|,-]|(?:is|was|ist|est|es|e|are)\b)?[:=]?\s{0,3}['\"#]?"
 )

@@ -76,3 +76,37 @@ FILE_ENDINGS = frozenset(_ENDINGS.split())
 
 SOURCE_HOSTS = frozenset(("git", "hg", "svn"))
 """User names of programs that fetch source code: `git@host`."""
+
+_LEADING = """
+is are was were be been being equals equal reads read says say shows remains becomes now still namely follows following
+it its s ist sind war sei lautet lauten heisst bleibt wird wurde folgt folgende folgenden gilt
+est sont etait sera devient reste suivant suivante voici es son era sera sigue siendo siguiente
+e sono sara resta seguente zijn wordt luidt blijft volgt volgende foi continua jest byl byla bedzie brzmi wynosi
+to as from by into no nr num number nummer numero # of with under auf zu als von unter mit par comme sous au por como con bajo a al da
+come sotto per van naar door onder para com sob z na jako pod de do het le la el il der die das the o begins ends set changed
+hei\xdft habe ich hatte updated enter entered use used uses type typed provided given gave sent tell told
+"""
+LEADING = frozenset(_LEADING.split())
+"""Words right before a value."""
+
+_TYPES = """
+str string text varchar char const static final let var val public private protected readonly mut int integer number long
+object any optional option as type example default sample value val data content b f r u n l s xs xsd
+"""
+TYPES = frozenset(_TYPES.split())
+"""Words that say of what type a value is."""
+
+_LINKING = """
+is was are were be being should would must will ist war sei lautet als als est etait comme es era como e sono sara come
+zijn wordt foi sera to jest byl jako for fur pour para per voor dla into in im dans en nel under unter sous bajo sotto onder pod
+given used known recorded entered registered listed set stored kept us them him her me on at unter fuer belongs
+"""
+_ARTICLES = """
+the a an my our your his her their its this that new old correct right current actual customer's client's user's mein meine meinen
+die der das den dem unser unsere ihre ihr ihren sein seine neue neuer neues mon ma mes le la les notre votre leur son sa nouveau
+el la mi su nuestro nuestra nuevo nueva il lo mio mia suo sua nuovo nuova het de mijn uw zijn haar nieuwe o a os as meu minha seu sua novo
+moj moja moje twoj jego jej nowy nowe nowa field box column un une una uno
+"""
+LINKING = frozenset(_LINKING.split())
+LINKS_BACK = LINKING | frozenset(_ARTICLES.split())
+"""Words between a value and the label behind it, one of `LINKING` at least."""

@@ -6,17 +6,18 @@ from stdnum import cusip, isin, lei
 
 from ..checks import by, find_iban, has_digit, is_aba, is_base58check, is_bech32, is_bic, is_very_random, seek_cards
 from ..rule import Type, after, shaped, sought
+from .vocabulary import spoken
 
 TYPES = (
     Type("CREDIT_CARD", "financial", "Payment card number", (
-        sought(r"[2-6](?:[ .-]?\d){12,18}\b", seek_cards, 0.94),
+        sought(r"[2-6](?:[ ._\t-]?\d){12,18}(?:\b|_)", seek_cards, 0.94),
     )),
     Type("CARD_SECURITY_CODE", "financial", "Card security code, by the words before it", (
-        after(r"(?:cvv2?|cvc2?|csc|cvn|card code|security code|card verification|prufziffer|kartenprufnummer|cryptogramme)",
+        after(rf"(?:cvv2?|cvc2?|csc|cvn|card code|security code|card verification|prufziffer|kartenprufnummer|cryptogramme|{spoken('CARD_SECURITY_CODE')})",
               r"\d{3,4}(?!\d|-\d| ?(?:ms|s|px|[kmg]b|%)(?![a-z]))", 0.9),
     )),
     Type("CARD_EXPIRY", "financial", "Card expiry, by the words before it", (
-        after(r"(?:exp(?:iry|ires|iration)?(?: date)?|card expiry|valid (?:thru|until)|gultig bis|caduca|scadenza|validade)",
+        after(rf"(?:exp(?:iry|ires|iration)?(?: date)?|card expiry|valid (?:thru|until)|gultig bis|caduca|scadenza|validade|{spoken('CARD_EXPIRY')})",
               r"(?:0[1-9]|1[0-2])[/-](?:20)?[2-4]\d(?!\d|[/-])", 0.75),
     )),
     Type("IBAN_CODE", "financial", "International bank account number", (
@@ -30,7 +31,7 @@ TYPES = (
         after(r"(?:(?:aba )?routing|aba|rtn|transit)", r"\d{9}(?!\d)", 0.95, is_aba),
     )),
     Type("BANK_ACCOUNT", "financial", "Bank account number, by the words before it", (
-        after(r"(?:bank account|account|acct|konto|kontonummer|numer konta|compte|cuenta|conto|conta|rekening(?:nummer)?)",
+        after(rf"(?:bank account|account|acct|konto|kontonummer|numer konta|compte|cuenta|conto|conta|rekening(?:nummer)?|{spoken('BANK_ACCOUNT')})",
               r"\d(?:[ -]?\d){5,16}(?![\d-])", 0.75,
               gap=r"(?: bancaire| bancaria| corrente| corriente| bancario)?[ _-]{0,2}(?:number|num|nr|no|n\N{DEGREE SIGN}|#)?\.?['\"]?\s{0,2}"
                   r"(?::|=|#|is|ist|est|es|e)?\s{0,2}['\"#]?"),
@@ -55,7 +56,7 @@ TYPES = (
         after(r"(?:lei)", r"[0-9A-Z]{18}\d\d\b", 0.9, by(lei)),
     )),
     Type("VAT_NUMBER", "financial", "VAT number of the European Union, by the words before it", (
-        after(r"(?:vat|vatin|uid-?nummer|tva intracommunautaire|ust-?id(?:-?nr)?|umsatzsteuer-?id|tva|iva|btw|partita iva|p\.? ?iva)(?: (?:reg|registration))?",
+        after(rf"(?:vat|vatin|uid-?nummer|tva intracommunautaire|ust-?id(?:-?nr)?|umsatzsteuer-?id|tva|iva|btw|partita iva|p\.? ?iva|{spoken('VAT_NUMBER')})(?: (?:reg|registration))?",
               r"(?:AT|BE|BG|CY|CZ|DE|DK|EE|EL|ES|FI|FR|GB|HR|HU|IE|IT|LT|LU|LV|MT|NL|PL|PT|RO|SE|SI|SK|XI)[ ]?[0-9A-Z]{8,12}\b",
               0.85, has_digit),
     )),

@@ -7,6 +7,7 @@ from stdnum.gb import nhs
 
 from ..checks import by, is_dea, is_mbi, is_npi, is_number, varied
 from ..rule import Type, after, shaped
+from .vocabulary import spoken
 
 
 def _is_nhs(text: str) -> bool:
@@ -16,7 +17,7 @@ def _is_nhs(text: str) -> bool:
 TYPES = (
     Type("MEDICAL_RECORD_NUMBER", "health", "Medical record or patient number, by the words before it", (
         after(r"(?:mrn|medical record|patient(?:en)?(?:[ _-]?(?:id|no|nr|number|nummer))|health record|chart (?:number|no)|hospital (?:number|no)|numero de dossier|"
-              r"historia clinica|cartella clinica)", r"[A-Z]{0,4}-?\d[\dA-Z-]{4,14}\b(?!-)", 0.85, is_number),
+              rf"{spoken('MEDICAL_RECORD_NUMBER')})", r"[A-Z]{0,4}-?\d[\dA-Z-]{4,14}\b(?!-)", 0.85, is_number),
     )),
     Type("UK_NHS", "health", "UK NHS number", (
         after(r"nhs", r"\d{3}[ -]?\d{3}[ -]?\d{4}(?!\d)", 0.95, _is_nhs),
@@ -41,6 +42,6 @@ TYPES = (
     )),
     Type("HEALTH_INSURANCE_ID", "health", "Health insurance number, by the words before it", (
         after(r"(?:health insurance|insurance (?:id|member|policy)|member id|policy number|krankenversicherten|versichertennummer|"
-              r"krankenversicherung|carte vitale|tarjeta sanitaria|tessera sanitaria)", r"[A-Z]{0,4}-?\d[\dA-Z-]{5,19}\b(?!-)", 0.8, is_number),
+              rf"krankenversicherung|carte vitale|tarjeta sanitaria|tessera sanitaria|{spoken('HEALTH_INSURANCE_ID')})", r"[A-Z]{0,4}-?\d[\dA-Z-]{5,19}\b(?!-)", 0.8, is_number),
     )),
 )  # fmt: skip

@@ -42,6 +42,7 @@ import stdnum.za.idnr
 
 from ..checks import by, digits, is_date, is_number, is_verhoeff, varied
 from ..rule import Type, after, shaped
+from .vocabulary import spoken
 
 _N = r"(?!\d)"
 
@@ -241,16 +242,16 @@ TYPES = (
         after(r"(?:cuit|cuil)(?:/cui[tl])?", rf"(?:2[03457]|3[034])[ -]?\d{{8}}[ -]?\d{_N}", 0.95, by(stdnum.ar.cuit)),
     )),
     Type("PASSPORT", "national_id", "Passport number, by the words before it", (
-        after(r"(?:passport|reisepass|passeport|pasaporte|passaporto|passaporte|paspoort|paszportu?|pass-?n(?:r|ummer)|travel document)", r"(?=[A-Z0-9]{0,8}\d)[A-Z]{0,3}[0-9A-Z]{5,9}\b",
+        after(rf"(?:passport|reisepass|passeport|pasaporte|passaporto|passaporte|paspoort|paszportu?|pass-?n(?:r|ummer)|travel document|{spoken('PASSPORT')})", r"(?=[A-Z0-9]{0,8}\d)[A-Z]{0,3}[0-9A-Z]{5,9}\b",
               0.85, lambda v: sum(c.isdigit() for c in v) >= 4),
     )),
     Type("DRIVER_LICENSE", "national_id", "Driver's licence, by the words before it", (
-        after(r"(?:driv(?:er|ing)(?:'?s)? licen[cs]e|dl|fuhrerschein|permis de conduire|permiso de conducir|licencia de conducir|patente|"
-              r"carta de conducao|rijbewijs|prawo jazdy|prawa jazdy|driver(?:'?s)? id|driv(?:er|ing)(?:'?s)? lic|fuehrerschein|carnet de conducir|patente di guida|cnh|dvla|licen[cs]e (?:number|no))", r"[A-Z0-9](?:[ -]?[A-Z0-9]){5,17}\b", 0.8, lambda v: is_number(v) and sum(c.isdigit() for c in v) >= 3),
+        after(rf"(?:driv(?:er|ing)(?:'?s)? licen[cs]e|dl|fuhrerschein|permis de conduire|permiso de conducir|licencia de conducir|patente|"
+              rf"carta de conducao|rijbewijs|prawo jazdy|prawa jazdy|driver(?:'?s)? id|driv(?:er|ing)(?:'?s)? lic|fuehrerschein|carnet de conducir|patente di guida|cnh|dvla|{spoken('DRIVER_LICENSE')})", r"[A-Z0-9](?:[ -]?[A-Z0-9]){5,17}\b", 0.8, lambda v: is_number(v) and sum(c.isdigit() for c in v) >= 3),
     )),
     Type("TAX_ID", "national_id", "Tax or identity number of any country, by the words before it", (
         after(r"(?:tax(?:payer)?(?: identification)?(?: number| id| no)|national id(?:entity)?(?: card)?|identity card|personalausweis|"
-              r"ausweisnummer|carte d.identite|carta d.identita|identiteitskaart|ein|nip|dow.d osobisty|seguridad social|rentenversicherungs-?n(?:r|ummer)|voter id)",
+              rf"ausweisnummer|carte d.identite|carta d.identita|identiteitskaart|ein|nip|dow.d osobisty|seguridad social|rentenversicherungs-?n(?:r|ummer)|voter id|{spoken('TAX_ID')})",
               r"[A-Z0-9](?:[ -]?[A-Z0-9]){6,15}\b", 0.7, lambda v: is_number(v) and sum(c.isdigit() for c in v) >= 5 and varied(v)),
     )),
 )  # fmt: skip

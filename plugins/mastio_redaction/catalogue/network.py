@@ -6,6 +6,7 @@ from stdnum import imei, imsi
 
 from ..checks import by, is_ipv4, is_ipv6, is_mac, is_vin, varied
 from ..rule import Type, after, shaped
+from .vocabulary import spoken
 
 _OCTET = r"(?:25[0-5]|2[0-4]\d|1?\d?\d)"
 
@@ -48,7 +49,7 @@ TYPES = (
         shaped(r"\b[A-HJ-NPR-Z0-9]{17}\b", 0.9, is_vin, behind=24),
     )),
     Type("LICENSE_PLATE", "pii", "Licence plate, by the words before it", (
-        after(r"(?:licen[cs]e plate|number plate|plate|registration plate|kennzeichen|immatriculation|matricula|targa|kenteken)",
+        after(rf"(?:licen[cs]e plate|number plate|plate|registration plate|kennzeichen|immatriculation|matricula|targa|kenteken|{spoken('LICENSE_PLATE')})",
               r"(?=[A-Z0-9 -]{0,9}\d)[A-Z0-9]{1,4}[ -]?[A-Z0-9]{1,4}(?:[ -]?[A-Z0-9]{1,4})?\b", 0.75),
     )),
     Type("COORDINATES", "pii", "Geographic coordinates", (

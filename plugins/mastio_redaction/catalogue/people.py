@@ -10,6 +10,7 @@ from ..expressions import trie
 from ..phones import is_any_phone, is_phone
 from ..rule import Type, after, shaped
 from .names import AMBIGUOUS, GIVEN, PARTICLES, STOP, SURNAMES
+from .vocabulary import spoken
 
 _WORD = r"[A-Z][A-Za-z\xdf]*(?:['-][A-Z]?[a-z\xdf]+)*"
 _PARTICLE = r"(?:de la|de los|van der|van den|van de|von der|de|da|do|dos|das|del|della|di|van|von|du|la|le|zu|bin|al)"
@@ -102,7 +103,8 @@ DATE = (
 _BORN = (
     r"(?:dob|d[._]o[._]b|bday|birth|date of birth|born(?: on)?|birth ?date|birthday|date_of_birth|geboren am|geboren|geburtsdatum|geburtstag|geb|geb\.?-? ?datum|"
     r"date (?:de )?naissance|nee? le|fecha (?:de )?nacimiento|nacimiento|nascita|nascimento|nacid[oa] el|data di nascita|nat[oa] il|data de nascimento|nascid[oa] em|"
-    r"geboortedatum|geboren op|data urodzenia|urodzon[ya]|fodselsdato|fodselsdag|fodelsedatum|syntymaaika)"
+    r"geboortedatum|geboren op|data urodzenia|urodzon[ya]|fodselsdato|fodselsdag|fodelsedatum|syntymaaika|"
+    rf"{spoken('DATE_OF_BIRTH')})"
 )
 
 _STREET = (
@@ -138,7 +140,7 @@ TYPES = (
         shaped(r"(?<![\d.-])\(?0(?:20|1\d{2,3}|7\d{3}|8\d{2})\)? \d{3,4} ?\d{3,4}(?![\d-]|\.\d)", 0.7, is_any_phone,
                trigger=r"\b0(?:20|1\d{2,3}|7\d{3}|8\d{2})\)? \d{3,4} ?\d{3,4}\b", behind=22, ahead=3),
         after(r"(?:phone|telephone|tel|mobile|mobil|cell|fax|call(?: me| us)?(?: at| on)?|sms|whatsapp|telefon|telefono|telefone|handy|"
-              r"portable|movil|cellulare|celular|telemovel|telefoon|rufnummer|handynummer|telefonu|komorka|contact number|mobiel|gsm)", 
+              rf"portable|movil|cellulare|celular|telemovel|telefoon|rufnummer|handynummer|telefonu|komorka|contact number|mobiel|gsm|{spoken('PHONE_NUMBER')})", 
               r"(?!(?<![\d+A-Za-z])\+\d)\(?\+?\(?\d(?:[ ()./-]{0,3}\d){6,14}(?!\d)", 0.85, is_any_phone),
     )),
     Type("PERSON", "pii", "Name of a person, by a list of names and the words around", (

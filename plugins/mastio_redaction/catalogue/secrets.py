@@ -14,6 +14,7 @@ from ..checks import (
     is_very_random,
 )
 from ..rule import Rule, Type, after, shaped
+from .vocabulary import spoken
 
 _END = r"(?![A-Za-z0-9_-])"
 _START = r"(?<![A-Za-z0-9_])"
@@ -145,7 +146,7 @@ TYPES = (
     )),
     Type("PASSWORD", "credential", "Password, PIN or passphrase, by the words before it", (
         after(r"(?:password|passwort|passwd|passphrase|mot de passe|contrasena|parola d.ordine|palavra-passe|senha|"
-              r"wachtwoord|kennwort|pwd|passcode|has.o|clave de acceso|parola|mdp)(?:s|_?(?:is|for [a-z ]{1,24} is))?", rf"{_NO_CALL}{_PASSWORD_VALUE}{{4,128}}(?<![.?])", 0.85,
+              r"wachtwoord|kennwort|pwd|passcode|has.o|clave de acceso|parola|mdp|" + spoken("PASSWORD") + r")(?:s|_?(?:is|for [a-z ]{1,24} is))?", rf"{_NO_CALL}{_PASSWORD_VALUE}{{4,128}}(?<![.?])", 0.85,
               is_password, gap=_PASSWORD_GAP),
         after(r"(?:password|passwort|passwd|passphrase|mot de passe|contrasena|senha|wachtwoord|kennwort|pwd|has.o)", rf"{_QUOTED}{{8,128}}(?<![.?])", 0.8,
               is_strong_password, gap=r" ['\"`]?"),
@@ -158,7 +159,7 @@ TYPES = (
     Type("SECRET", "credential", "Secret of an unknown kind: named as one, and random", (
         after(r"(?:secret|token|bearer|api[_ -]?key|apikey|access[_ -]?key|auth[_ -]?key|private[_ -]?key|client[_ -]?secret|"
               r"encryption[_ -]?key|signing[_ -]?key|webhook[_ -]?key|credentials?|"
-              r"api-?schlussel|cle api|clave api|chiave api|chave api|api-?sleutel|klucz api)", rf"{_NO_CALL}[A-Za-z0-9+/_.~=-]{{16,512}}(?<![.])", 0.8,
+              r"api-?schlussel|cle api|clave api|chiave api|chave api|api-?sleutel|klucz api|" + spoken("SECRET") + ")", rf"{_NO_CALL}[A-Za-z0-9+/_.~=-]{{16,512}}(?<![.])", 0.8,
               is_random, gap=r"(?:[_ -]?(?:key|value|id|string))?['\"]?\s{0,3}(?:[:=]|=>|:=|\bis\b|\bist\b|\best\b|\bes\b|,)\s{0,3}['\"`]?",
               ahead=540),
         after(r"(?:secret|token|api key|access key)",
@@ -166,7 +167,7 @@ TYPES = (
               gap=r"['\"]?(?:\s{0,3}(?:[:=(]|=>|\b(?:is|ist|est|es|e|jest|to)\b|lautet)\s{0,3}|[ \t])['\"`]?", ahead=540),
     )),
     Type("USERNAME", "credential", "User name, by the words before it", (
-        after(r"(?:user[_ -]?name|user[_ -]?id|login|benutzer(?:name)?|utilisateur|nom d.utilisateur|usuario|nome utente|gebruikersnaam|utilizador|nazwa uzytkownika)",
+        after(r"(?:user[_ -]?name|user[_ -]?id|login|benutzer(?:name)?|utilisateur|nom d.utilisateur|usuario|nome utente|gebruikersnaam|utilizador|nazwa uzytkownika|" + spoken("USERNAME") + ")",
               r"[A-Za-z0-9](?:[A-Za-z0-9_@+-]|[.](?=[A-Za-z0-9])){2,63}+(?!['\"]?[\[(]|[/\\])", 0.7, is_user_name, gap=r"['\"]?\s{0,2}(?:[:=]|\bis\b|\bist\b|\best\b|\bes\b)\s{0,2}['\"`]?"),
     )),
 )  # fmt: skip

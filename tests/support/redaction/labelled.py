@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from random import Random
 
-import support.redaction.more_documents  # noqa: F401 - adds its layouts
+import support.redaction.further_documents  # noqa: F401 - adds its layouts
 from mastio.reading.document import Document
 from mastio.strictjson import parse
 from mastio_redaction.engine import Engine
