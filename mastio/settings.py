@@ -103,7 +103,7 @@ class Edge(Section):
     body_timeout: int = Field(default=10, ge=1)
     reply_timeout: int = Field(default=900, ge=1)
     requests_per_second: int = Field(default=50_000, ge=1)
-    enrollments_per_minute: int = Field(default=10, ge=1, le=1_000_000)
+    enrollments_per_minute: int = Field(default=600, ge=1, le=1_000_000)
     connections: int = Field(default=16_384, ge=512)
     connections_per_address: int = Field(default=4096, ge=1, le=65_535)
     open_per_address: int = Field(default=3072, ge=1, le=65_535)

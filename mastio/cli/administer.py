@@ -102,7 +102,8 @@ def connect(args: argparse.Namespace) -> httpx.Client:
         token = token_file.read_text("ascii").strip()
     except (OSError, ValueError) as error:
         raise ConfigurationError(f"The admin token in {token_file} cannot be read.", "Check --token-file.") from error
-    client = open_client(base_url.rstrip("/"), read_ca(ca_file), {"Authorization": f"Bearer {token}"})
+    headers = {"Authorization": f"Bearer {token}", "Prefer": "handling=strict"}
+    client = open_client(base_url.rstrip("/"), read_ca(ca_file), headers)
     client.event_hooks = {"response": [raise_if_held, tell_warning]}
     return client
 

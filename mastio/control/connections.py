@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import asdict, replace
 from typing import Any
 
-from fastapi import Response
-
 from mastio.connection_secrets import CredentialError, destinations, verify_options, verify_secret, verify_whole
 from mastio.control.connection_models import (
     ConnectionAnswer,
@@ -23,7 +21,7 @@ from mastio.control.context import Context
 from mastio.control.endpoints import Endpoint, Endpoints
 from mastio.control.models import Page
 from mastio.control.paging import PagingQuery, answer_page
-from mastio.control.reachable import Places, verify_places
+from mastio.control.reachable import Handling, Places, verify_places
 from mastio.errors import BadRequest
 from mastio.store.base import ConnectionCredential, ConnectionLimits, ConnectionRow, CredentialKind
 from mastio.store.rows import SecretFileError, read_secret_file
@@ -53,31 +51,31 @@ class ConnectionsRouter:
         page = await self._connections.list(paging.limit, paging.after)
         return answer_page(page, lambda connection: connection.name, answer_connection)
 
-    async def create_connection(self, body: ConnectionBody, response: Response) -> ConnectionAnswer:
+    async def create_connection(self, body: ConnectionBody, handling: Handling) -> ConnectionAnswer:
         """Agents reach it below `/v1/egress/{name}/` once a policy permits it."""
         row = self._row(body.name, body)
-        await verify_places(self._examine, find_places(row), row.allow_addresses, response)
+        await verify_places(self._examine, find_places(row), row.allow_addresses, handling)
         return answer_connection(await self._connections.create(row))
 
     async def read_connection(self, name: str) -> ConnectionAnswer:
         """One connection, without its secret."""
         return answer_connection(await self._connections.get(name))
 
-    async def replace_connection(self, name: str, body: ConnectionPut, response: Response) -> ConnectionAnswer:
+    async def replace_connection(self, name: str, body: ConnectionPut, handling: Handling) -> ConnectionAnswer:
         """Everything anew, the secret too: what is left out is not there any more."""
         if body.name is not None and body.name != name:
             raise BadRequest("name: it must be the one in the path.", code="invalid_body")
         row = self._row(name, body)
-        await verify_places(self._examine, find_places(row), row.allow_addresses, response)
+        await verify_places(self._examine, find_places(row), row.allow_addresses, handling)
         return answer_connection(await self._connections.replace(row))
 
-    async def change_connection(self, name: str, body: ConnectionPatch, response: Response) -> ConnectionAnswer:
+    async def change_connection(self, name: str, body: ConnectionPatch, handling: Handling) -> ConnectionAnswer:
         """What is left out stays; `{"credential": {"secret": …}}` is a rotation."""
         given = None if body.credential is None else self._given_secret(body.credential)
         row = await self._connections.get(name)
         changed = changed_connection(row, body, given)
         if (find_places(changed), changed.allow_addresses) != (find_places(row), row.allow_addresses):
-            await verify_places(self._examine, find_places(changed), changed.allow_addresses, response)
+            await verify_places(self._examine, find_places(changed), changed.allow_addresses, handling)
         return answer_connection(await self._connections.change(name, lambda row: changed_connection(row, body, given)))
 
     async def delete_connection(self, name: str) -> None:

@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from fastapi import Response
-
 from mastio.control.context import Context
 from mastio.control.endpoints import Endpoint, Endpoints
 from mastio.control.models import Page, ProviderAnswer, ProviderBody, ProviderPatch, ProviderPut
 from mastio.control.paging import PagingQuery, answer_page
-from mastio.control.reachable import Places, verify_places
+from mastio.control.reachable import Handling, Places, verify_places
 from mastio.errors import BadRequest
 from mastio.provider_secrets import EntraApplication, SecretError, ServiceAccount, parse_secret
 from mastio.store.base import ProviderKind, ProviderRow
@@ -46,30 +44,30 @@ class ProvidersRouter:
         page = await self._providers.list(paging.limit, paging.after)
         return answer_page(page, lambda provider: provider.name, answer_provider)
 
-    async def create_provider(self, body: ProviderBody, response: Response) -> ProviderAnswer:
+    async def create_provider(self, body: ProviderBody, handling: Handling) -> ProviderAnswer:
         """`base_url` has the version segment, as the vendor documents it."""
         row = self._row(body.name, body)
-        await verify_places(self._examine, find_places(row), row.allow_addresses, response)
+        await verify_places(self._examine, find_places(row), row.allow_addresses, handling)
         return answer_provider(await self._providers.create(row))
 
     async def read_provider(self, name: str) -> ProviderAnswer:
         """One provider, without its secret."""
         return answer_provider(await self._providers.get(name))
 
-    async def replace_provider(self, name: str, body: ProviderPut, response: Response) -> ProviderAnswer:
+    async def replace_provider(self, name: str, body: ProviderPut, handling: Handling) -> ProviderAnswer:
         """Everything anew, the secret too: what is left out is not there any more."""
         if body.name is not None and body.name != name:
             raise BadRequest("name: it must be the one in the path.", code="invalid_body")
         row = self._row(name, body)
-        await verify_places(self._examine, find_places(row), row.allow_addresses, response)
+        await verify_places(self._examine, find_places(row), row.allow_addresses, handling)
         return answer_provider(await self._providers.replace(row))
 
-    async def change_provider(self, name: str, body: ProviderPatch, response: Response) -> ProviderAnswer:
+    async def change_provider(self, name: str, body: ProviderPatch, handling: Handling) -> ProviderAnswer:
         """Members that are left out, or null, stay as they are; a secret that is null is removed."""
         self._verify_secret_file(body.api_key_file)
         if body.model_fields_set & PLACE_MEMBERS:
             changed = changed_provider(await self._providers.get(name), body)
-            await verify_places(self._examine, find_places(changed), changed.allow_addresses, response)
+            await verify_places(self._examine, find_places(changed), changed.allow_addresses, handling)
         return answer_provider(await self._providers.change(name, lambda row: changed_provider(row, body)))
 
     async def delete_provider(self, name: str) -> None:

@@ -1,20 +1,26 @@
 """Whether what an admin describes may be connected to, looked at when it is described.
 
-An address that every call would refuse is refused at once. A name that cannot be resolved is accepted with a warning,
-because it may be resolved later and the name servers may be down just now. In both cases each call judges anew.
+What every call would refuse is accepted with a warning: a name may lead elsewhere later, and a description may be made
+before its address is allowed. Who prefers it strict (`Prefer: handling=strict`, RFC 7240 §4.4), as the command line
+does, is refused such an address at once. A name that cannot be resolved is a warning in both cases. Each call judges
+anew.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable
+from typing import Annotated
 
-from fastapi import Response
+from fastapi import Depends, Header, Response
 
 from mastio.errors import BadRequest
 from mastio.services import Obstacle
 
 WARNING = "Mastio-Warning"
 """The header of the reply: one sentence about what was accepted all the same."""
+
+STRICT = re.compile(r"(^|,)\s*handling\s*=\s*\"?strict\"?\s*(,|;|$)", re.IGNORECASE)
 
 Examine = Callable[[str, tuple[str, ...]], Awaitable[Obstacle | None]]
 """The obstacle on the way to a base URL, with these addresses allowed beside the public ones."""
@@ -23,17 +29,34 @@ Places = tuple[tuple[str, str], ...]
 """Members of a body, and the URL that each of them names."""
 
 
-async def verify_places(examine: Examine | None, places: Places, allowed: tuple[str, ...], response: Response) -> None:
-    """Raises `BadRequest` (invalid_body) for a place that calls would refuse. `examine` None: nothing is looked at."""
+class _Handling:
+    """Whether the caller wants what is doubtful refused, and the reply that is to warn of it otherwise."""
+
+    def __init__(self, response: Response, prefer: Annotated[str, Header()] = "") -> None:
+        self.is_strict = STRICT.search(prefer) is not None
+        self._response = response
+
+    def warn(self, sentence: str) -> None:
+        self._response.headers[WARNING] = sentence.encode("ascii", "replace").decode("ascii")
+
+
+Handling = Annotated[_Handling, Depends()]
+
+
+async def verify_places(examine: Examine | None, places: Places, allowed: tuple[str, ...], handling: Handling) -> None:
+    """Raises `BadRequest` (invalid_body) for a place that calls would refuse, where the caller is strict; warns of it
+    otherwise. `examine` None: nothing is looked at."""
     if examine is None:
         return
     for member, url in places:
         obstacle = await examine(url, allowed)
         if obstacle is None:
             continue
-        if obstacle.step == "address":
+        if obstacle.step != "address":
+            handling.warn(f"{member}: {obstacle.reason} Calls fail until the name is resolved.")
+        elif handling.is_strict:
             raise BadRequest(
                 f"{member}: {obstacle.reason} Add the address to allow_addresses if it is meant.", code="invalid_body"
             )
-        reason = obstacle.reason.encode("ascii", "replace").decode("ascii")
-        response.headers[WARNING] = f"{member}: {reason} Calls fail until the name is resolved."
+        else:
+            handling.warn(f"{member}: {obstacle.reason} Calls fail until the address is in allow_addresses.")

@@ -88,6 +88,37 @@ def test_a_name_that_does_not_resolve_is_a_warning(appliance: Appliance, capsys:
     assert told["steps"] == [{"step": "resolve", "ok": False}] and "absent.invalid" in told["reason"]
 
 
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+@pytest.mark.parametrize("collection", ["providers", "connections"])
+def test_an_address_that_calls_would_refuse(appliance: Appliance, collection: str, host: str) -> None:
+    """Is warned of, or refused for who prefers that; never with the address allowed."""
+    path, url = f"/v1/admin/{collection}", f"http://{host}:9/v1"
+    body = {"name": "inner", "base_url": url, **({"kind": "openai"} if collection == "providers" else {})}
+    allowed = {"allow_addresses": ["127.0.0.1/32", "::1/128"]}
+    strict = {"Prefer": "respond-async, handling=strict"}
+    with appliance.admin() as admin:
+        refused = admin.post(path, json=body, headers=strict)
+        assert (refused.status_code, refused.json()["code"]) == (422, "invalid_body")
+        assert "base_url" in refused.text and "allow_addresses" in refused.text
+        made = admin.post(path, json=body | allowed, headers=strict)
+        assert made.status_code == 201 and "mastio-warning" not in made.headers
+        assert admin.patch(f"{path}/inner", json={"allow_addresses": []}, headers=strict).status_code == 422
+        assert admin.put(f"{path}/inner", json=body, headers=strict).status_code == 422
+        warned = admin.put(f"{path}/inner", json=body, headers={"Prefer": "handling=lenient"})
+        assert warned.status_code == 200 and "allow_addresses" in warned.headers["mastio-warning"]
+        assert admin.delete(f"{path}/inner").status_code == 204
+
+
+def test_the_command_adds_no_address_that_calls_would_refuse(
+    appliance: Appliance, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("--data", str(appliance.data), "--kind", "openai", "--base-url", "http://127.0.0.1:9/v1")
+    assert run(providers, "add", "inner", *words) == 1
+    assert "allow_addresses" in capsys.readouterr().err
+    with appliance.admin() as admin:
+        assert admin.get("/v1/admin/providers/inner").status_code == 404
+
+
 def test_agents_try_no_providers(appliance: Appliance, agent: Identity, provider: Provider) -> None:
     with appliance.by_certificate(agent) as caller:
         assert caller.post(f"{PATH}/test").status_code == 403

@@ -1,4 +1,4 @@
-"""One address may ask for ten identities a minute: what is beyond waits, loses nothing, takes nothing from others."""
+"""The bound on identities of one address: what is beyond waits, loses nothing, takes nothing from others."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ WAIT = 7
 
 @pytest.fixture(scope="module")
 def appliance() -> Iterator[Appliance]:
-    """With the default of the setting; other appliances of tests have a high one."""
+    """With a low bound; other appliances of tests have a high one."""
     if NGINX is None:
         pytest.skip("nginx is not installed")
-    with open_appliance(stub=None, many_enrollments=False) as (running, _):
+    with open_appliance(stub=None, edge="enrollments_per_minute = 10", many_enrollments=False) as (running, _):
         yield running
 
 
