@@ -32,8 +32,7 @@ async def verify_places(examine: Examine | None, places: Places, allowed: tuple[
         if obstacle is None:
             continue
         if obstacle.step == "address":
-            raise BadRequest(
-                f"{member}: {obstacle.reason} Add the address to allow_addresses if it is meant.", code="invalid_body"
-            )
+            message = f"{member}: {obstacle.reason} What may be reached is said by allow_addresses (docs/egress.md)."
+            raise BadRequest(message, code="invalid_body")
         reason = obstacle.reason.encode("ascii", "replace").decode("ascii")
         response.headers[WARNING] = f"{member}: {reason} Calls fail until the name is resolved."
