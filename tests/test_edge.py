@@ -91,7 +91,7 @@ def test_every_way_to_ask_for_an_identity_is_counted_and_has_its_time() -> None:
     blocks = re.findall(r"^location .*?^\}", render_locations(PLAN.routes), re.MULTILINE | re.DOTALL)
     asking = {route.path for route in PLAN.routes if route.kind == "enrollment.request"}
     assert locations("\n".join(block for block in blocks if "snippets/enrollment.conf" in block)) == asking
-    text = (Path(__file__).parents[1] / "nginx" / "mastio.conf").read_text()
+    text = (TEMPLATES / "mastio.conf").read_text()
     pattern = text.partition("map $request_uri $mastio_retry_after {")[2].partition('"~')[2].partition('"')[0]
     assert asking == {route.path for route in PLAN.routes if re.search(pattern, route.path)}
 

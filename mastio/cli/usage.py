@@ -87,13 +87,15 @@ def _parse(args: argparse.Namespace, now: float) -> Question:
         by = parse_by(args.by)
     except ValueError as error:
         raise ConfigurationError(f"--by {args.by} is none.", f"Use one or more of {', '.join(DIMENSIONS)}.") from error
-    until = now if args.until is None else places.parse_moment("--until", args.until, now)
-    since = until - spending.DEFAULT_SECONDS
-    if args.since is not None:
-        since = places.parse_moment("--since", args.since, now)
-    if since > until:
-        raise ConfigurationError("--since is later than --until.", "Exchange them.")
-    return Question(max(since, 0.0), until, by, args.agent, args.model)
+    since, until = (
+        None if text is None else places.parse_moment(option, text, now)
+        for option, text in (("--since", args.since), ("--until", args.until))
+    )
+    try:
+        begin, end = spending.make_period(since, until, now)
+    except ValueError as error:
+        raise ConfigurationError("--since is later than --until.", "Exchange them.") from error
+    return Question(begin, end, by, args.agent, args.model)
 
 
 def _ask(client: httpx.Client, question: Question) -> tuple[Sums, bool]:

@@ -55,8 +55,7 @@ async def verify_places(examine: Examine | None, places: Places, allowed: tuple[
         if obstacle.step != "address":
             handling.warn(f"{member}: {obstacle.reason} Calls fail until the name is resolved.")
         elif handling.is_strict:
-            raise BadRequest(
-                f"{member}: {obstacle.reason} Add the address to allow_addresses if it is meant.", code="invalid_body"
-            )
+            message = f"{member}: {obstacle.reason} What may be reached is said by allow_addresses (docs/egress.md)."
+            raise BadRequest(message, code="invalid_body")
         else:
             handling.warn(f"{member}: {obstacle.reason} Calls fail until the address is in allow_addresses.")

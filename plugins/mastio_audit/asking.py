@@ -13,7 +13,7 @@ from mastio.errors import BadRequest
 from mastio.exchange import Action, Message, Principal, RequestHead
 from mastio_audit import tiles
 from mastio_audit.search import EFFECTS, Wanted
-from mastio_audit.spending import DIMENSIONS, Dimension
+from mastio_audit.spending import DIMENSIONS, LATEST, Dimension
 
 LOG: Final = "/v1/audit/log"
 ENTRIES: Final = "/v1/audit/entries"
@@ -211,9 +211,10 @@ def _parse_time(value: str, name: str = "since") -> float:
     """Unix time of an RFC 3339 time, or of the first moment of a date in UTC."""
     try:
         moment = datetime.fromisoformat(value)
-        return (moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+        unix = (moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
     except (ValueError, OverflowError) as error:
         raise BadRequest(f"The parameter {name} must be a date or a time such as 2026-01-31T12:00:00Z.") from error
+    return min(max(unix, 0.0), LATEST)
 
 
 def nothing_there() -> BadRequest:

@@ -267,11 +267,11 @@ class Doors:
 
     def _complete(self, asked: AskedUsage) -> Question:
         """With the default times. Raises `BadRequest`."""
-        until = self._now() if asked.until is None else asked.until
-        since = until - spending.DEFAULT_SECONDS if asked.since is None else asked.since
-        if since > until:
-            raise BadRequest("The parameter since must not be later than until.")
-        return Question(max(since, 0.0), until, asked.by, asked.agent, asked.model, self._groups_of)
+        try:
+            since, until = spending.make_period(asked.since, asked.until, self._now())
+        except ValueError as error:
+            raise BadRequest("The parameter since must not be later than until.") from error
+        return Question(since, until, asked.by, asked.agent, asked.model, self._groups_of)
 
     async def _find(self, within: range, limit: int, contained: Sequence[bytes]) -> Sequence[Row]:
         return await self._ask(functools.partial(self._reader.find, within, limit, contained, False))

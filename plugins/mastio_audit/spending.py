@@ -23,6 +23,9 @@ from mastio_audit.chain import Row, timestamp
 DEFAULT_SECONDS: Final = 30 * 86_400
 """How long ago a report begins where nothing is said."""
 
+LATEST: Final = 253_402_300_799.0
+"""The last second that entries have a time for: the end of the year 9999."""
+
 AT_ONCE = 500
 """Entries that are added up in one piece of work."""
 
@@ -72,6 +75,16 @@ class Question:
         """Bytes that every entry has that this is about."""
         own = () if self.agent is None else (b'{"agent":%b,' % orjson.dumps(self.agent),)
         return (*own, *SPELLINGS)
+
+
+def make_period(since: float | None, until: float | None, now: float) -> tuple[float, float]:
+    """Both ends in Unix time, with the defaults, as entries can have them. Raises `ValueError` where the end comes
+    first."""
+    end = min(now if until is None else until, LATEST)
+    begin = end - DEFAULT_SECONDS if since is None else min(since, LATEST)
+    if begin > end:
+        raise ValueError("the period ends before it begins")
+    return max(begin, 0.0), max(end, 0.0)
 
 
 @dataclass(slots=True)

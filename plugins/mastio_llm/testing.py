@@ -33,6 +33,9 @@ ASYNC_CALLS = "/async-invoke"
 LISTLESS = frozenset({"bedrock", "vertex"})
 """Kinds whose API has no list of models: no reply about one says that the address is wrong."""
 
+LIST_MEMBERS: Mapping[str, str] = {"openai": "data", "anthropic": "data", "gemini": "models"}
+"""By dialect, the member of the reply that has the models."""
+
 HINTS: Mapping[str, str] = {
     "describe": "Give the member that is named anew: mastio providers set NAME …",
     "resolve": "Check the host in base_url, and the name servers: [upstream] resolvers.",
@@ -141,9 +144,12 @@ def judge(trial: Trial, row: ProviderRow, headers: Mapping[bytes, bytes], body: 
     if status in (200, 403) or (status in (404, 405) and row.kind in LISTLESS):
         if status == 200 and row.kind != "bedrock":
             try:
-                trial.models = len(LISTINGS[speaker.dialect].read(parse_object(body)))
+                document = parse_object(body)
             except JsonError:
+                document = {}
+            if LIST_MEMBERS[speaker.dialect] not in document:
                 return trial.fail("request", "What is at base_url does not answer like a provider of this kind.")
+            trial.models = len(LISTINGS[speaker.dialect].read(document))
         trial.passed.append("request")
         return trial
     if status == 429 or status >= 500:

@@ -237,6 +237,18 @@ def test_a_long_log_is_answered_in_parts(doors: Doors, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize(
+    "query",
+    [
+        "until=9999-12-31T23:59:59.999999Z", "since=9999-12-31T23:59:59.999999Z&until=9999-12-31T23:59:59.999999Z",
+        "until=0001-01-01", "since=0001-01-01&until=1969-12-31", "from=999999999999999999", "model=%F0%9F%98%80%FF",
+    ],
+)  # fmt: skip
+def test_odd_periods_are_answered(doors: Doors, query: str) -> None:
+    [answer] = get(doors, f"{USAGE}?{query}")
+    assert answer["next"] is None and answer["total"]["requests"] == 0
+
+
+@pytest.mark.parametrize(
     "query", ["by=person", "by=", "since=yesterday", "until=x", "since=2024-01-01&until=2023-01-01", "agent=A", "x=1",
               "model=", "from=-1", "by=agent&by=model"],
 )  # fmt: skip

@@ -17,6 +17,8 @@ CASES: dict[str, tuple[str, int, bytes, dict[bytes, bytes], str | None, int | No
     "anthropic": ("anthropic", 200, LIST, {}, None, 2),
     "gemini": ("gemini", 200, b'{"models": [{"name": "models/x"}]}', {}, None, None),
     "no JSON": ("openai", 200, b"<html>", {}, "does not answer like", None),
+    "no list": ("openai", 200, b'{"status": "ok"}', {}, "does not answer like", None),
+    "a list of nothing": ("ollama", 200, b'{"object": "list", "data": null}', {}, None, 0),
     "wrong key": ("openai", 401, b"{}", {}, "refused the key", None),
     "forbidden": ("anthropic", 403, b"{}", {}, "refused the key", None),
     "wrong key, Gemini": (
