@@ -37,8 +37,8 @@ NOUN = (
 
 Evidence = Literal["form", "words", "loose", "far", "part", "near"]
 """How strongly a reading connects labels and values: by its form (a table, markup); by words in a sentence; by words
-that announce a value some words away, or say behind it what it is; by a colon some words away; by a part of a longer name
-(`cpf_do_cliente`); by standing near each other, no more. `is_likely` says what each is good for."""
+that announce a value some words away, or say behind it what it is; by a colon some words away; by a part of a longer
+name (`cpf_do_cliente`); by standing near each other, no more. `is_likely` says what each is good for."""
 
 _NOUN_AT = re.compile(NOUN)
 

@@ -69,11 +69,7 @@ def read_ahead(text: str, place: int, following: int) -> Iterator[tuple[Evidence
             marks += 1
             before = text[match.start() - 1]
             is_marked = (
-                is_marked
-                or said in _ANNOUNCES
-                or kind != "mark"
-                or said > "\x7f"
-                or (said == ">" and before in "-=>")
+                is_marked or said in _ANNOUNCES or kind != "mark" or said > "\x7f" or (said == ">" and before in "-=>")
             )
             if said in "([":
                 depth += said == "("
