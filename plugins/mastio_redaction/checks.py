@@ -119,6 +119,9 @@ def _add_parts(subject: str, at: int, end: int, found: list[tuple[int, int]]) ->
         at += len(part) + 2
 
 
+_GROUPS = re.compile("1+|4{3,4}[1-4]?|46[45]")
+"""Digits in the groups of a card: `4444` for four of four digits."""
+
 _WHOLE = re.compile(r"(?P<first>\d+)(?P<mark>[_\t])\d+(?:(?P=mark)\d+)*")
 
 
@@ -126,7 +129,7 @@ def _add_whole(run: str, at: int, found: list[tuple[int, int]]) -> None:
     """Adds a card whose digits or groups stand apart by tabs or `_`, where nothing else is in its run: rows of a table
     are numbers of their own."""
     match = _WHOLE.fullmatch(run.strip(" .-_\t")) if len(run) <= _BEHIND else None
-    if match is not None:
+    if match is not None and _GROUPS.fullmatch("".join(str(len(group)) for group in match[0].split(match["mark"]))):
         number = match[0].replace(match["mark"], "")
         if len(number) in _LENGTHS.get(number[:4], ()) and _is_card(number):
             start = at + len(run) - len(run.lstrip(" .-_\t"))

@@ -33,6 +33,14 @@ _DRAWN = str.maketrans(
 """Lines and crossings of drawn tables, as in tables of letters."""
 _WIKI_HEAD = re.compile(r"\n!")
 _LATEX_END = re.compile(r"\\\\(?:[ \t]{0,8}\\hline)?(?=[ \t\r]{0,8}(?:\n|\Z))")
+_LATEX_MARK = re.compile(
+    r"\\(?:textbf|textit|emph|multicolumn\{\d\}\{[^{}]{1,12}\})\{|\}|\\(?:top|mid|bottom)rule|\\hline"
+)
+_JIRA_HEAD = re.compile(r"^\|\|[^\n]{1,2000}\|\|[ \r]*$", re.MULTILINE)
+_LIST_ROW = re.compile(r"[ \t]{0,24}\* - [^\n]*(?:\n[ \t]{1,26}- [^\n]*)*(?:\n|\Z)")
+_LIST_CELL = re.compile(r"- ([^\n]*)")
+_COPY = re.compile(r"\s{0,8}FROM\s{1,8}stdin[^\n]{0,80};[ \r]*\n", re.IGNORECASE)
+_SELECT = re.compile(r"\s{0,40}SELECT\s{1,40}((?>'(?:[^'\n]|'')*'|[^;'])*)", re.IGNORECASE)
 _ALIGNED = re.compile(r"\S+(?: \S+)*")
 _VALUES = re.compile(r"\s{0,40}\bVALUES\s{0,40}", re.IGNORECASE)
 _TUPLE = re.compile(r"\s{0,40},?\s{0,40}\(((?>(?:'(?:[^'\n]|'')*'|\"[^\"\n]*\"|\([^()'\"\n]{0,80}\)|[^()'\"])*))\)")
@@ -67,7 +75,7 @@ class Tables:
         self._tries += 1
         if self._tries > MAX_TRIES:
             return []
-        found = _sql(text, place) or _lists(text, place)
+        found = _sql(text, place) or _lists(text, place) or _list_table(text, place)
         if found is None and text[line_end : line_end + 1] == "\n":
             found = _delimited(text, place, line_end)
         if found is None:
@@ -93,8 +101,14 @@ def _plain(text: str) -> str:
     if "{|" in text:
         text = _WIKI_HEAD.sub("\n|", text.replace("!!", "||"))
     if "\\\\" in text:
-        text = _LATEX_END.sub(lambda match: " " * len(match[0]), text)
+        text = _LATEX_MARK.sub(_blank, _LATEX_END.sub(_blank, text))
+    if "\n||" in text or text.startswith("||"):
+        text = _JIRA_HEAD.sub(lambda match: match[0].replace("||", " |"), text)
     return text
+
+
+def _blank(match: re.Match[str]) -> str:
+    return " " * len(match[0])
 
 
 def _delimited(text: str, place: int, end: int) -> Found | None:
@@ -202,6 +216,8 @@ def _aligned(text: str, start: int, end: int, head: Sequence[Piece]) -> list[Pie
     cells = list(_split(text, start, end, "  "))
     if len(cells) < len(head):  # a narrow gap joined two cells
         cells = [(start + m.start(), start + m.end()) for m in re.finditer(r"\S+", text[start:end])]
+    if len(cells) == len(head) + 1 and text[slice(*cells[0])].isdigit():  # the number of the row has no name
+        return cells[1:]
     return cells
 
 
@@ -231,14 +247,50 @@ def _sql(text: str, place: int) -> Found | None:
     closing = text.find(")", place, place + MAX_HEAD)
     if opening < 0 or closing < 0:
         return None
+    head = [name.strip(" \t\r\n\"'`[]") for name in text[opening + 1 : closing].split(",")]
     values = _VALUES.match(text, closing + 1)
     if values is None:
-        return None
-    head = [name.strip(" \t\r\n\"'`[]") for name in text[opening + 1 : closing].split(",")]
+        return _copied(text, closing + 1, head)
     lines: list[Line] = []
     at = values.end()
     while (row := _TUPLE.match(text, at)) is not None:
         lines += labelled(head, _items(text, *row.span(1)))
+        at = row.end()
+    return (lines, at) if lines else None
+
+
+def _copied(text: str, at: int, head: Sequence[str]) -> Found | None:
+    """The rows of `COPY … FROM stdin`, or the one of `INSERT … SELECT`."""
+    selected = _SELECT.match(text, at, at + MAX_HEAD)
+    if selected is not None:
+        return list(labelled(head, _items(text, *selected.span(1)))), selected.end()
+    copied = _COPY.match(text, at, at + 120)
+    if copied is None:
+        return None
+    lines: list[Line] = []
+    at = copied.end()
+    while at < len(text) and not text.startswith("\\.", at):
+        stop = _line_end(text, at)
+        if text.find("\t", at, stop) < 0 < len(head) - 1:
+            break
+        lines += labelled(head, _split(text, at, stop, "\t"))
+        at = stop + 1
+    return (lines, at - 1) if lines else None
+
+
+def _list_table(text: str, place: int) -> Found | None:
+    """A table of reStructuredText whose rows are lists, the first of which has the label."""
+    first = text.rfind("* - ", max(place - MAX_HEAD, 0), place)
+    if first < 0:
+        return None
+    head = _LIST_ROW.match(text, text.rfind("\n", 0, first) + 1, first + MAX_HEAD)
+    if head is None or head.end() < place:
+        return None
+    names = [cell[1].strip() for cell in _LIST_CELL.finditer(head[0])]
+    lines: list[Line] = []
+    at = head.end()
+    while len(names) > 1 and (row := _LIST_ROW.match(text, at, at + MAX_HEAD)) is not None:
+        lines += labelled(names, (strip(text, *cell.span(1)) for cell in _LIST_CELL.finditer(text, at, row.end())))
         at = row.end()
     return (lines, at) if lines else None
 

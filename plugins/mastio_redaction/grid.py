@@ -23,7 +23,7 @@ MAX_TRIES = 4
 _ROW = re.compile(r"<(/?)(t[rdh]|table)\b([^<>]{0,200})>", re.IGNORECASE)
 _SPAN = re.compile(r"\b(col|row)span\s{0,3}=\s{0,3}['\"]?(\d{1,3})", re.IGNORECASE)
 _TAGS = re.compile(r"(?:<[^<>\n]{1,100}>|\s)*")
-_HEAD_END = re.compile(r"[^<>\n]{0,24}(?:</[a-z]{1,8}>\s{0,20}){0,3}</t[hd]>", re.IGNORECASE)
+_HEAD_END = re.compile(r"[^<>\n]{0,24}(?:</[a-z]{1,8}>\s{0,20}){0,3}(?:</t[hd]>|\s{0,20}(?=<t[hdr]\b))", re.IGNORECASE)
 
 
 class _Cell(NamedTuple):
@@ -130,6 +130,9 @@ def _rows_of(text: str, start: int) -> tuple[list[_Row], int]:
             cell, spans, is_head_cell = match.end(), match[3], tag == "th"
         elif tag == "table":
             end = match.start()
+            if cell >= 0 and closing:  # a cell without an end of its own
+                close(end)
+                cell = -1
             break
     if cell >= 0 and end == len(text):  # a stream that has not ended yet
         close(end)

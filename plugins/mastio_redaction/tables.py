@@ -97,7 +97,7 @@ TYPES = frozenset(_TYPES.split())
 """Words that say of what type a value is."""
 
 _LINKING = """
-is was are were be being should would must will ist war sei lautet als als est etait comme es era como e sono sara come
+is was as are were be being should would must will ist war sei lautet als als est etait comme es era como e sono sara come
 zijn wordt foi sera to jest byl jako for fur pour para per voor dla into in im dans en nel under unter sous bajo sotto onder pod
 given used known recorded entered registered listed set stored kept us them him her me on at unter fuer belongs
 """

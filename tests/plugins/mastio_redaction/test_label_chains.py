@@ -88,6 +88,26 @@ def test_documents_within_a_text_are_read_as_documents() -> None:
     assert seen(f"Result: {told}") == ["57533456891"]
 
 
+TABLES = {
+    "cells without ends": "<table><tr><th>Id<th>IMEI<th>Year<tr><td>1<td>{v}<td>7</table>",
+    "a list table": "   * - Year\n     - IMEI\n   * - 7\n     - {v}\n",
+    "heads with two bars": "||Year||IMEI||\n|7|{v}|\n",
+    "rows to copy": "COPY t (id, imei, year) FROM stdin;\n1\t{v}\t7\n\\.\n",
+    "a selected row": "INSERT INTO t (id, imei)\nSELECT 1, '{v}';",
+    "an alias": "SELECT '{v}' AS imei, 7 AS year;",
+    "numbered rows": "     year     imei\n0    2024     {v}\n1    2024     {v}\n",
+    "LaTeX": "\\toprule\nYear & \\textbf{{IMEI}} \\\\\n\\midrule\n7 & {v} \\\\\n",
+    "carets": "ID^IMEI^YEAR\n1^{v}^7\n",
+}
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_tables_of_more_programs_are_read(table: str) -> None:
+    text = TABLES[table].format(v="352099001761481")
+    assert set(seen(text)) == {"352099001761481"}
+    assert seen(TABLES[table].format(v="352099001761482")) == []
+
+
 def test_the_values_of_a_form_are_read_with_their_spaces() -> None:
     assert seen("action=save&nif=165+096+950&submit=1") == ["165+096+950"]
     assert seen("a=1&phone_number=%2B49+30+901829312") == ["%2B49+30+901829312"]
@@ -140,7 +160,8 @@ def test_a_list_of_codes_in_a_document_is_said_to_be_uninspected() -> None:
         "imei is said to be ", "imei, 1 ", "12345 is my imei ", '{"imei": {"a": [', '{"name": "imei", "value": 1, ',
         "[[", "{'a': ", "34 31 ", "52, 49, ", "ABCDEFGH", "0x34, 0x31, ", "4_1_", "4\t1\t", "\u5bc6\u7801\u662fa1 ",
         "\u043f\u0430\u0440\u043e\u043b\u044c 1 ", 'imei"\nA: b\n\n', "imei').type('", "imei (a) ",
-        "from 1 to 2 imei ", "fooBar: x = ",
+        "from 1 to 2 imei ", "fooBar: x = ", "* - imei\n  - 1\n", "||imei||\n|1|\n", "(imei) FROM stdin;\n1\n",
+        "(imei) SELECT 1, ", "<tr><th>imei<td>1", "a=1+1&",
     ],
 )  # fmt: skip
 def test_the_cost_grows_with_the_length(unit: str) -> None:
