@@ -15,7 +15,7 @@ PLUGIN_MAY = {
     "mastio", "mastio.aside", "mastio.automata", "mastio.budgets", "mastio.cedar.paths", "mastio.cedar.schema",
     "mastio.cedar.source", "mastio.cedar.zones",
     "mastio.decoding", "mastio.destination", "mastio.inspection", "mastio.matching", "mastio.reading.document",
-    "mastio.reading.frames", "mastio.reading.heads", "mastio.reading.stream",
+    "mastio.reading.frames", "mastio.reading.heads", "mastio.reading.naming", "mastio.reading.stream",
     "mastio.errors", "mastio.exchange", "mastio.hooks", "mastio.jose", "mastio.oauth_client", "mastio.presented",
     "mastio.upstream_tls",
     "mastio.provider_secrets",
