@@ -297,6 +297,7 @@ def test_first_observed_then_replayed_then_enforced(scene: Scene) -> None:
     scene.names.append(name)
     assert "observe" in mastio(scene, "install", name, "--mode", "observe")
     scene.appliance.settle()
+    assert scene.chat("short").status_code == 200
     reply = scene.chat("y" * 2_100_000)
     assert reply.status_code == 200, reply.text
     index = int(reply.headers["mastio-receipt"])
