@@ -203,7 +203,7 @@ def _choose_upstream(rows: Sequence[Route], most: int) -> str:
     """Of administration, whoever changes something is to see it in force: it stays with the workers."""
     if most < LONG_BODY or any("agent" not in route.requires for route in rows):
         return "mastio_app"
-    return "$mastio_by_length" if most <= LARGE else "$mastio_by_length_and_type"
+    return "$mastio_by_length"
 
 
 def _render_errors() -> str:

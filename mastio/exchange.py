@@ -24,7 +24,7 @@ OPEN: frozenset[Role] = frozenset()
 
 LONG_BODY = 100_000
 """Bytes. The edge gives bodies from here on to `long_workers`: the number of digits of `Content-Length` tells. A body
-whose length nobody says is long, too. Of those that may go on as they arrive, only what is declared as text is."""
+whose length nobody says is long, too. Calls with a proof (DPoP) stay with the worker whose nonce they have."""
 
 
 @dataclass(frozen=True, slots=True)
