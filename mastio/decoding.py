@@ -319,7 +319,7 @@ _CODE = "(?:3[2-9]|[4-9][0-9]|1[01][0-9]|12[0-6])"
 _GROUPS = re.compile(r"[0-9][0-9A-Fa-fxX]{1,8}(?:(?:, ?|[;: -])[0-9][0-9A-Fa-fxX]{1,8}){4,}")
 _SPACED_HEX = re.compile(rf"(?<![0-9A-Za-z]){_PAIRS}(?:(?:, ?|[ :-]){_PAIRS}){{4,}}(?![0-9A-Za-z])")
 _CODES = re.compile(rf"(?<![0-9A-Za-z.]){_CODE}(?:(?:[,;] ?| ){_CODE}){{8,}}(?![0-9A-Za-z.])")
-_BASE32 = re.compile(r"[A-Z2-7]{20,}(?:={1,6}|(?![0-9A-Za-z+/_-]))")
+_BASE32 = re.compile(r"(?<![0-9A-Za-z+/_-])[A-Z2-7]{20,}+(?:={1,6}|(?![0-9A-Za-z+/_-]))")
 _NO_HEX = re.compile("0[xX]|[^0-9A-Fa-f]+")
 _TAGS = re.compile("[\U000e0020-\U000e007e]{4,}")
 _DIGITS = str.maketrans("-_", "+/", "\r\n=")
@@ -365,7 +365,7 @@ def _runs(text: str) -> list[View]:
         found += _read_groups(text, *groups.span())
     for match in _BASE32.finditer(text):
         plain = _debase32(match[0].rstrip("="))
-        if not text[match.start() - 1 : match.start()].isalnum() and plain.isascii() and plain.isprintable():
+        if plain.isascii() and plain.isprintable():
             found.append(_whole(plain, "base32", *match.span()))
     for match in _EXPONENT.finditer(text):
         found.append(_whole(write_plain(match[0]), "exponent", *match.span()))

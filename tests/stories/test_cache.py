@@ -122,7 +122,8 @@ def test_the_second_time_the_same_bytes_come_from_memory(scene: Scene, name: str
 def test_an_official_client_sees_no_difference(scene: Scene) -> None:
     tls = scene.appliance.tls(scene.agent)
     with httpx.Client(verify=tls, trust_env=False) as http:
-        client = openai.OpenAI(base_url=f"{scene.appliance.base_url}/v1", api_key="certificate", http_client=http)
+        address = f"{scene.appliance.base_url}/v1"
+        client = openai.OpenAI(base_url=address, api_key="certificate", http_client=http, max_retries=0)
 
         def stream() -> list[Any]:
             asked = client.chat.completions.create(

@@ -168,3 +168,18 @@ def test_the_cost_grows_with_the_length(unit: str) -> None:
     head = "imei,password,token\n"
     little, much = head + unit * (1_500 // len(unit)), head + unit * (15_000 // len(unit))
     verify_linear(lambda: ENGINE.find(little), lambda: ENGINE.find(much))
+
+
+RUNS = (
+    "A", "A2", "AAAAgD8", "7", "34 ", "34:", "52, ", "0x34, ", "MFRGG", "=A", "&a=b", "?a=b+c&", "a+b&", "+-", "карта ",
+    "密码", "--",
+)  # fmt: skip
+"""Of what a long text may have one after the other: digits of base32 and base64, bytes in hex, codes, pairs, words."""
+
+
+@pytest.mark.parametrize("end", ["", "a", "!"])
+@pytest.mark.parametrize("run", RUNS)
+def test_the_cost_of_a_long_run_is_linear(run: str, end: str) -> None:
+    """The base64 of an embedding may be thousands of `A` and few other digits."""
+    little, much = run * (4_000 // len(run)) + end, run * (40_000 // len(run)) + end
+    verify_linear(lambda: ENGINE.find(little), lambda: ENGINE.find(much))
