@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from mastio import __version__
+from mastio import __version__, aside
 from mastio.errors import Unavailable
 from mastio.exchange import Action, Message, Principal, Recorded, Reply, RequestHead, Route
 from mastio.hooks import Dispatch, Read, Ready
@@ -35,6 +35,8 @@ class Operating:
         self._telemetry = telemetry
         self._control_openapi = control_openapi
         self.checks: list[Ready] = []
+        self._surface: tuple[bytes, bytes] | None = None
+        """As OpenAPI and as a page, once somebody has asked: it is the same as long as the worker lives."""
 
     def reads(self) -> Mapping[str, Read]:
         return dict.fromkeys(self.dispatches(), read_nothing)
@@ -63,12 +65,18 @@ class Operating:
         return Reply(200, [(b"content-type", CONTENT_TYPE)], self._telemetry.render())
 
     async def openapi(self, recorded: Recorded) -> Reply:
-        return Reply(200, list(JSON), orjson.dumps(self._openapi()))
+        return Reply(200, list(JSON), (await self._write_once())[0])
 
     async def docs(self, recorded: Recorded) -> Reply:
         """The surface as a plain page without script or external asset."""
         headers = [(b"content-type", b"text/html; charset=utf-8"), (b"content-security-policy", PAGE_POLICY)]
-        return Reply(200, headers, write_page(self._openapi()).encode())
+        return Reply(200, headers, (await self._write_once())[1])
 
-    def _openapi(self) -> dict[str, Any]:
-        return describe(self._routes, self._control_openapi(), __version__)
+    async def _write_once(self) -> tuple[bytes, bytes]:
+        if self._surface is None:  # it takes longer than the event loop may be held
+            self._surface = await aside.run(False, self._write)
+        return self._surface
+
+    def _write(self) -> tuple[bytes, bytes]:
+        document = describe(self._routes, self._control_openapi(), __version__)
+        return orjson.dumps(document), write_page(document).encode()

@@ -58,4 +58,6 @@ async def verify_places(examine: Examine | None, places: Places, allowed: tuple[
             message = f"{member}: {obstacle.reason} What may be reached is said by allow_addresses (docs/egress.md)."
             raise BadRequest(message, code="invalid_body")
         else:
-            handling.warn(f"{member}: {obstacle.reason} Calls fail until the address is in allow_addresses.")
+            handling.warn(
+                f"{member}: {obstacle.reason} Calls fail, unless allow_addresses (docs/egress.md) lets it be reached."
+            )

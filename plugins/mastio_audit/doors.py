@@ -52,7 +52,7 @@ MOST_BYTES = 4 * 1024 * 1024
 PAGE = 500
 WITHIN = 10.0  # seconds
 _AUDITOR: frozenset[Role] = frozenset({"auditor"})
-_PEOPLE: frozenset[Role] = frozenset({"auditor", "operator"})
+_ADMIN = frozenset[Role]({"admin"})
 _BOTH: frozenset[Role] = frozenset({"auditor", "agent"})
 _TEXT, _LINES = ("text/plain",), ("application/x-ndjson",)
 T = TypeVar("T")
@@ -107,7 +107,7 @@ ROUTES = (
     Route(
         USAGE,
         ("GET",),
-        _PEOPLE,
+        _ADMIN,
         "admin.usage",
         "What calls of models used: requests, tokens, USD",
         produces=("application/json",),

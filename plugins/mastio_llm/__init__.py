@@ -78,7 +78,7 @@ ROUTES = (
         ADMIN,
         TEST,
         "Try whether a provider can be called",
-        limit=0,
+        limit=1024,
         produces=_JSON,
     ),
     Route(
