@@ -17,7 +17,7 @@ from mastio.reading.blobs import LONG_BLOB, MOST_HELD, Sieve, find_blobs
 from mastio.reading.document import Document
 from mastio_llm.texts import LAYOUTS
 from mastio_llm.texts.names import NAMES
-from support.cpu_cost import cost, verify_linear
+from support.cpu_cost import verify_linear
 from support.replacing_inspector import Replacing
 
 PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 4).decode()
@@ -162,7 +162,6 @@ def test_what_hardly_ends_is_labelled_once_and_not_kept() -> None:
 def test_the_cost_is_linear(unit: str) -> None:
     text = unit * (400_000 // len(unit))
     verify_linear(lambda: list(find_blobs(text[: len(text) // 10])), lambda: list(find_blobs(text)))
-    assert cost(lambda: list(find_blobs(text))) < 0.05
 
 
 def rewrite(path: str, events: list[Any]) -> list[Finding]:
