@@ -11,7 +11,7 @@ import logging
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
-from time import perf_counter
+from time import thread_time
 from typing import Literal, Protocol
 
 import hyperscan
@@ -91,7 +91,7 @@ class Inspector:
         *,
         deadline: float,
         when_broken: Literal["refuse", "allow"],
-        clock: Callable[[], float] = perf_counter,
+        clock: Callable[[], float] = thread_time,
         remember: int = REMEMBER,
         rulings: Rulings | None = None,
         tell: Tell = lambda principal, tool, judgement: None,

@@ -58,9 +58,9 @@ class Pattern(PluginSettings):
 class Settings(PluginSettings):
     """A table for each class: `action` (`block`, `flag`, `off`) and `threshold`, `block_threshold` (1 to
     100). `definitions`: what is done about definitions of tools that look like an attack, `observe` (record), `block`
-    or `off`. `patterns`: the operator's
-    own, each with `class`, `category`, `pattern` and `weight`. `deadline_seconds`: for all texts of one message.
-    `when_broken`: what happens to a message that cannot be inspected, `refuse`, or `allow` with a label in the log."""
+    or `off`. `patterns`: the operator's own, each with `class`, `category`, `pattern` and `weight`. `deadline_seconds`:
+    time of the processor for all texts of one message. `when_broken`: what happens to a message that cannot be
+    inspected, `refuse`, or `allow` with a label in the log."""
 
     injection: Blocking = Blocking()
     exfiltration: Blocking = Blocking()

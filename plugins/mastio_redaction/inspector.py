@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
-from time import perf_counter
+from time import thread_time
 
 from mastio import aside
 from mastio.errors import Blocked, InspectionError
@@ -59,7 +59,7 @@ class Finder:
         engine: Engine,
         recogniser: Recogniser | None,
         own: Iterable[str] = (),
-        clock: Callable[[], float] = perf_counter,
+        clock: Callable[[], float] = thread_time,
     ) -> None:
         self.engine = engine
         self._clock = clock

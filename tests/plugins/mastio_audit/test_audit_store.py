@@ -204,7 +204,7 @@ class TestSqlite:
     def test_an_older_library_is_refused(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """It can lose a commit: nothing is written with it, and the message names what to install."""
         monkeypatch.setattr(sqlite, "OLDEST_SQLITE", (99, 1, 0))
-        store = SqliteStore(path, alone=True)
+        store = SqliteStore(path, inline=True)
         with pytest.raises(ConfigurationError, match="can lose commits") as caught:
             asyncio.run(store.open())
         assert "99.1.0 or newer" in caught.value.hint and path.stat().st_size == 0
@@ -286,12 +286,12 @@ class TestSqlite:
     def test_a_file_that_was_replaced_by_a_folder(self, path: Path) -> None:
         path.mkdir(parents=True)
         with pytest.raises(StoreError, match="failed"):
-            asyncio.run(SqliteStore(path, alone=True).open())
+            asyncio.run(SqliteStore(path, inline=True).open())
         with pytest.raises(StoreError, match="no audit log"):
             asyncio.run(SqliteReader(path).open())
 
     async def test_tables_that_are_gone_are_an_error_and_not_an_empty_log(self, path: Path, batch: MakeBatch) -> None:
-        store = SqliteStore(path, alone=True)
+        store = SqliteStore(path, inline=True)
         await store.open()
         await store.append(batch(("event", "a")))
         with contextlib.closing(apsw.Connection(str(path))) as other:
@@ -305,7 +305,7 @@ class TestSqlite:
         await store.close()
 
     async def test_a_disk_that_cannot_be_asked(self, path: Path, tmp_path: Path) -> None:
-        store = SqliteStore(path, alone=True)
+        store = SqliteStore(path, inline=True)
         await store.open()
         path.parent.rename(tmp_path / "elsewhere")
         with pytest.raises(StoreError, match="cannot be asked"):
@@ -313,7 +313,7 @@ class TestSqlite:
         await store.close()
 
     async def test_a_lock_while_it_is_opened_is_waited_for(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        store = SqliteStore(path, alone=True)
+        store = SqliteStore(path, inline=True)
         await store.open()
         await store.close()
         monkeypatch.setattr(sqlite, "PATIENCE", 0.1)
