@@ -26,6 +26,7 @@ from mastio.errors import BadRequest, ConfigurationError, MastioError
 from mastio.exchange import Action, Entry, Principal, RequestHead
 from mastio.expiry import measure
 from mastio.hooks import Hooks
+from mastio.host_memory import HostMemory
 from mastio.inprocess import InProcess, read_control, read_policy
 from mastio.inspection import Finding
 from mastio.lag import LoopLag
@@ -121,7 +122,7 @@ async def _turn_away(error: MastioError, request_id: str, send: Send) -> None:
 
 
 @asynccontextmanager
-async def open_app(data: Path, slot: int, config: Path | None = None) -> AsyncIterator[App]:
+async def open_app(data: Path, slot: int, host_memory: HostMemory, config: Path | None = None) -> AsyncIterator[App]:
     """One worker's app, with everything it needs open. Raises `ConfigurationError`."""
     plan, problems = read_plan(data, config)
     refuse(problems)
@@ -160,6 +161,7 @@ async def open_app(data: Path, slot: int, config: Path | None = None) -> AsyncIt
         worker=worker,
         workers=settings.server.workers,
         slots=settings.server.slots,
+        host_memory=host_memory,
         upstreams=pools,
         trust=authority.trust,
         once=Once(database),

@@ -19,6 +19,7 @@ from typing import Protocol
 from mastio.budgets import Claim, Grant, Usage, Window
 from mastio.errors import Denied
 from mastio.exchange import Action, Entry, Message, NeedsApproval, Principal, RequestHead
+from mastio.host_memory import HostMemory
 from mastio.inspection import Finding
 from mastio.store.base import Directory
 
@@ -233,6 +234,8 @@ class Services:
     workers: int
     """Those that take calls of any length; `slots` has one for each process, those for long bodies too."""
     slots: range
+    host_memory: HostMemory
+    """Shared with the other workers of this host."""
     upstreams: Upstreams
     trust: Callable[[], Trust]
     """Cheap; the same object as long as nothing changed."""

@@ -26,6 +26,7 @@ from typing import Any
 
 from mastio.code_files import digest_code
 from mastio.forking import Forked, ForkError, ForkServer
+from mastio.host_memory import make_host_memory
 from mastio.log_files import LogFiles
 from mastio.reloading import EdgeReload
 
@@ -93,6 +94,7 @@ class Supervisor:
         self._logs_at = 0.0
         self._environment = {**os.environ, "PROMETHEUS_MULTIPROC_DIR": str(data / "run" / "metrics")}
         self._lock = -1
+        self._host_memory = make_host_memory()
         self._forks: ForkServer | None = None
         self._plan: dict[str, Any] = {}
         self._code = digest_code()
@@ -208,7 +210,7 @@ class Supervisor:
 
     def _worker(self, slot: int, listener: socket.socket) -> Child:
         fd = listener.detach()
-        arguments = self._arguments("--slot", str(slot), "--fd", "{listener}")
+        arguments = self._arguments("--slot", str(slot), "--fd", "{listener}", "--memory", "{memory}")
         return Child(f"worker-{slot}", arguments, signal.SIGTERM, module="mastio.worker", listener=fd)
 
     def _stub(self, port: int) -> Child:
@@ -227,7 +229,7 @@ class Supervisor:
         child.started = time.monotonic()
         if child.module:
             (self._data / "run" / f"{child.name}.ready").unlink(missing_ok=True)
-            child.process = self._fork(child.module, child.command, listener=child.listener)
+            child.process = self._fork(child.module, child.command, listener=child.listener, memory=self._host_memory)
         else:
             child.process = subprocess.Popen(
                 child.command,

@@ -1,7 +1,7 @@
 """One worker process: the app under uvicorn on a socket that the supervisor opened.
 
-`python -m mastio.worker --data DIR --slot N --fd FD`. The socket outlives the worker, so that connections wait in its
-backlog while a killed worker is replaced.
+`python -m mastio.worker --data DIR --slot N --fd FD --memory FD`. The socket outlives the
+worker, so that connections wait in its backlog while a killed worker is replaced; so does the memory of the host.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import uvloop
 
 from mastio.app import App, open_app
 from mastio.errors import ConfigurationError
+from mastio.host_memory import HostMemory
 from mastio.memory import give_back, keep_bodies_apart, look_at_older
 from mastio.protocol import JoiningProtocol
 from mastio.settings import read_settings
@@ -39,10 +40,10 @@ PR_SET_PDEATHSIG = 1
 LOG_LINE = "%(asctime)s %(levelname)s %(name)s %(message)s"
 
 
-async def serve(data: Path, slot: int, listener: socket.socket, config: Path | None) -> None:
+async def serve(data: Path, slot: int, listener: socket.socket, host_memory: HostMemory, config: Path | None) -> None:
     """Serve until SIGTERM, then let open exchanges finish."""
     keep_bodies_apart()
-    async with open_app(data, slot, config) as app:
+    async with open_app(data, slot, host_memory, config) as app:
         server = uvicorn.Server(
             uvicorn.Config(
                 app,
@@ -107,6 +108,7 @@ def main() -> int:
     parser.add_argument("--config", type=Path)
     parser.add_argument("--slot", type=int, required=True)
     parser.add_argument("--fd", type=int, required=True)
+    parser.add_argument("--memory", type=int, required=True)
     args = parser.parse_args()
     # A worker without its supervisor would hold the log's slot unseen.
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
@@ -117,7 +119,8 @@ def main() -> int:
         stream=sys.stderr,
     )
     try:
-        uvloop.run(serve(args.data, args.slot, socket.socket(fileno=args.fd), args.config))
+        listener, host_memory = socket.socket(fileno=args.fd), HostMemory(args.memory)
+        uvloop.run(serve(args.data, args.slot, listener, host_memory, args.config))
     except ConfigurationError as error:
         print(f"mastio: {error.message} {error.hint}", file=sys.stderr)
         return 2

@@ -1,4 +1,4 @@
-"""Authenticates DPoP proofs (RFC 9449): one `DPoP` header proves a key, once, for this request, to this worker.
+"""Authenticates DPoP proofs (RFC 9449): one `DPoP` header proves a key, once, for this request, on this host.
 
 A proof names nobody. `mastio.identity` binds it to the access token (`cnf.jkt`, `ath`) or to the enrolled key.
 """
@@ -6,13 +6,13 @@ A proof names nobody. `mastio.identity` binds it to the access token (`cnf.jkt`,
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
 from mastio.errors import AuthenticationError, Unavailable
 from mastio.exchange import Credential, ProofCredential, Recorded, Reply, RequestHead
 from mastio.hooks import Hooks, Plugin, PluginSettings
+from mastio.host_memory import Busy
 from mastio.jose import encode_base64url
 from mastio.presented import parse_presented
 from mastio.services import Services
@@ -51,6 +51,8 @@ class Verifier:
             raise AuthenticationError(str(error), code="invalid_dpop_proof") from error
         except Full as error:
             raise Unavailable("Too many DPoP proofs at once.") from error
+        except Busy as error:
+            raise Unavailable("The memory of used proofs is busy.") from error
         if not fresh:
             raise AuthenticationError("The DPoP proof was used before.", code="invalid_dpop_proof")
         return ProofCredential(proof.thumbprint, proof.ath)
@@ -79,7 +81,7 @@ def _token_hash(head: RequestHead) -> str | None:
 
 @asynccontextmanager
 async def setup(settings: Settings, services: Services) -> AsyncIterator[Hooks]:
-    verifier = Verifier(services, Memory(os.urandom(32)))
+    verifier = Verifier(services, Memory(services.host_memory))
     yield Hooks(authenticate=verifier.authenticate, challenge=verifier.challenge, annotate=verifier.annotate)
 
 

@@ -55,7 +55,7 @@ class Never:
 
 SERVICES = Services(
     data=Path("/nowhere"), public_url="https://t", trust_domain="t", database_url="", directory=Directory(),
-    keys=FixedKeys(), worker=Worker("n", 0, "i"), workers=1, slots=range(1), upstreams=None,  # type: ignore[arg-type]
+    keys=FixedKeys(), worker=Worker("n", 0, "i"), workers=1, slots=range(1), host_memory=None, upstreams=None,  # type: ignore[arg-type]
     trust=lambda: Trust((), ()), once=Never(), leases=None,  # type: ignore[arg-type]
     permits=never,
     note_api_key_uses=never, approvals=None, note=never, now=lambda: 1000.0,

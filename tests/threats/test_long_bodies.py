@@ -1,7 +1,4 @@
-"""Bodies of 100 kB, or of unknown length, have a worker of their own: what it does keeps no short call waiting.
-
-Calls with a proof stay with the worker whose nonce is in it.
-"""
+"""Bodies of 100 kB, or of unknown length, have a worker of their own: what it does keeps no short call waiting."""
 
 from __future__ import annotations
 
@@ -102,10 +99,25 @@ def test_who_takes_a_body_for_a_connection(scene: Scene, size: int, is_length_sa
         assert reply.status_code == 200
 
 
-def test_a_proof_stays_with_the_worker_whose_nonce_it_has(appliance: Appliance, agent: Identity) -> None:
-    """A stream cannot be sent again for another nonce: it is taken at once, after a short call."""
-    with appliance.agent(agent) as client, stopped(appliance, LONG_WORKER):
+def test_calls_with_a_proof_are_sorted_too(appliance: Appliance, agent: Identity) -> None:
+    """The nonce of one worker counts at the other: a stream, which cannot be sent again, is taken at once."""
+    with appliance.agent(agent) as client:
         assert client.get("/v1/agents/self").status_code == 200
-        for content in (body_of(1_500_000), in_pieces(body_of(1_500_000)), in_pieces(body_of(500))):
-            reply = client.post(CHAT, content=content, headers={"content-type": "application/json"}, timeout=30)
-            assert reply.status_code == 200, reply.text
+        with stopped(appliance, 0):
+            for content in (body_of(1_500_000), in_pieces(body_of(1_500_000)), in_pieces(body_of(500))):
+                reply = client.post(CHAT, content=content, headers={"content-type": "application/json"}, timeout=30)
+                assert reply.status_code == 200, reply.text
+        with stopped(appliance, LONG_WORKER):
+            assert client.get("/v1/agents/self").status_code == 200
+
+
+def test_a_proof_is_not_used_again_at_the_other_worker(appliance: Appliance, agent: Identity) -> None:
+    """The same proof with a short body and with a long one: `htm` and `htu` are the same."""
+    with appliance.agent(agent) as client:
+        first = client.post(CHAT, content=body_of(500), headers={"content-type": "application/json"})
+        assert first.status_code == 200
+        headers = {name: first.request.headers[name] for name in ("dpop", "authorization", "content-type")}
+        with appliance.client() as stranger:
+            for size in (200_000, 500):
+                again = stranger.post(CHAT, content=body_of(size), headers=headers)
+                assert (again.status_code, again.json()["error"]["code"]) == (401, "invalid_dpop_proof")

@@ -89,16 +89,31 @@ def test_a_jti_belongs_to_its_key(kit: Kit, other_kit: Kit, judge: Judge) -> Non
     judge.refused(kit.ask(kit.headers(proof=again)), BAD_PROOF, CHAT)
 
 
-def test_a_nonce_of_a_worker_that_is_gone_is_stale(impatient: tuple[Appliance, Stub], request: Any) -> None:
-    """The nonce was good; its worker was killed; the proof that carries it is worth nothing now."""
+def test_a_killed_worker_frees_no_used_proof(impatient: tuple[Appliance, Stub], request: Any) -> None:
+    """What the host remembers outlives its workers: a used proof stays used, and a fresh one needs no new nonce."""
     appliance, stub = impatient
     kit = Kit(appliance, appliance.enroll("restarted"))
     judge = Judge(appliance, stub, request.node.name)
-    assert kit.ask(kit.headers()).status == 200
-    old = kit.headers()
+    used, unused = kit.headers(), kit.headers()
+    assert kit.ask(used).status == 200
     before = appliance.pid("worker-0")
     appliance.kill_worker()
     wait_until(lambda: appliance.pid("worker-0") != before and appliance.is_ready(), 20, "the worker is back")
+    judge.mark()
+    judge.refused(kit.ask(used), BAD_PROOF, CHAT)
+    judge.mark()
+    judge.served(kit.ask(unused))
+
+
+def test_a_nonce_from_before_a_restart_is_stale(impatient: tuple[Appliance, Stub], request: Any) -> None:
+    """The nonce was good; the appliance was stopped and started; the proof that carries it is worth nothing now."""
+    appliance, stub = impatient
+    kit = Kit(appliance, appliance.enroll("started-again"))
+    judge = Judge(appliance, stub, request.node.name)
+    assert kit.ask(kit.headers()).status == 200
+    old = kit.headers()
+    appliance.stop()
+    appliance.start()
     judge.mark()
     answer = kit.ask(old)
     judge.refused(answer, NEEDS_NONCE, CHAT)

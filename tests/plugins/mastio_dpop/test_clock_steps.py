@@ -11,6 +11,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from mastio.errors import AuthenticationError, Unavailable
 from mastio.exchange import ProofCredential
+from mastio.host_memory import HostMemory, make_host_memory
 from mastio.jose import encode_base64url, encode_public_jwk, sign_es256
 from mastio_dpop import Verifier
 from mastio_dpop.memory import BUCKET, Memory
@@ -28,7 +29,7 @@ class Worker:
         services: Any = SimpleNamespace(
             now=lambda: self.wall, monotonic=lambda: self.steady, public_url="https://mastio.test"
         )
-        self._verifier = Verifier(services, Memory(b"k" * 32, limit))
+        self._verifier = Verifier(services, Memory(HostMemory(make_host_memory()), limit))
         self._count = 0
 
     def wait(self, seconds: float) -> None:

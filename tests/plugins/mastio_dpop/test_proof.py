@@ -7,7 +7,6 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 
 from mastio.jose import encode_base64url, encode_public_jwk, sign_es256
-from mastio_dpop.memory import BUCKET, Full, Memory
 from mastio_dpop.proof import Expected, KeyCache, NonceError, ProofError, normalize_htu, parse_proof, verify_proof
 from support.weak_keys import WEAK, forge
 
@@ -169,54 +168,3 @@ def test_duplicate_members_are_refused() -> None:
     signing_input = f"{encode_base64url(orjson.dumps(HEADER))}.{encode_base64url(claims)}".encode()
     with pytest.raises(ProofError):
         check(signing_input + b"." + encode_base64url(sign_es256(signing_input, KEY)).encode())
-
-
-# --- memory ----------------------------------------------------------------------------------------------------------
-
-
-def test_once_per_key_and_jti() -> None:
-    memory = Memory(b"k" * 32)
-    memory.advance(1000.0)
-    assert memory.use("key", "a")
-    assert not memory.use("key", "a")
-    assert memory.use("other", "a")
-    memory.advance(1000.0 + BUCKET)
-    assert not memory.use("key", "a")
-
-
-def test_a_jti_is_kept_as_long_as_its_nonce() -> None:
-    memory = Memory(b"k" * 32)
-    memory.advance(1000.0)
-    nonce = memory.nonce
-    memory.use("key", "a")
-    memory.advance(1000.0 + BUCKET)
-    assert nonce in memory.nonces
-    memory.advance(1000.0 + 2 * BUCKET)
-    assert nonce not in memory.nonces
-    assert memory.use("key", "a")
-
-
-def test_another_worker_has_other_nonces() -> None:
-    one, two = Memory(b"a" * 32), Memory(b"b" * 32)
-    one.advance(1000.0)
-    two.advance(1000.0)
-    assert not set(one.nonces) & set(two.nonces)
-
-
-def test_a_clock_that_goes_back_opens_nothing_again() -> None:
-    memory = Memory(b"k" * 32)
-    memory.advance(1000.0)
-    memory.use("key", "a")
-    memory.advance(100.0)
-    assert not memory.use("key", "a")
-    memory.advance(10_000.0)
-    assert memory.nonces[0] == memory.nonce
-
-
-def test_a_full_memory_refuses() -> None:
-    memory = Memory(b"k" * 32, limit=2)
-    memory.advance(0.0)
-    assert memory.use("k", "1")
-    assert memory.use("k", "2")
-    with pytest.raises(Full):
-        memory.use("k", "3")
