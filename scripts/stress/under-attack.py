@@ -202,7 +202,8 @@ def open_scene(args: argparse.Namespace, phases: int) -> Iterator[tuple[Own, Pat
         folders = dict(zip(names, own.enroll(names), strict=True))
         target = Path(folder) / "target.json"
         identities = {name: str(folders[name]) for name in AGENTS}
-        target.write_text(json.dumps({"base_url": own.base_url, "ca_file": str(own.ca_file), "identities": identities}))
+        described = {"base_url": own.base_url, "ca_file": str(own.ca_file), "proof": args.proof}
+        target.write_text(json.dumps({**described, "identities": identities}))
         yield own, target, folders
 
 
@@ -243,6 +244,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=10.0, help="of each phase (default: %(default)s)")
     parser.add_argument("--rounds", type=int, default=1, help="default: %(default)s")
     parser.add_argument("--workers", type=int, default=1, help="default: %(default)s")
+    parser.add_argument("--proof", action="store_true", help="attackers with tokens and proofs instead of certificates")
     parser.add_argument("--nice", type=int, default=19, help="of the attackers; 0: as the rest (default: %(default)s)")
     known = ", ".join([*ATTACKS, ALL])
     parser.add_argument("--only", type=lambda text: text.split(","), metavar="A,B", help=f"of: {known}")

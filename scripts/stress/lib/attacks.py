@@ -4,8 +4,9 @@ Each attack runs in a process of its own, so that its work is neither the bystan
 
     python lib/attacks.py ATTACK TARGET.json REPORT.json
 
-TARGET.json has `base_url`, `ca_file` and `identities` (a folder for each agent). The process ends on SIGTERM, or when
-its parent is gone, and writes what became of its requests.
+TARGET.json has `base_url`, `ca_file`, `identities` (a folder for each agent) and `proof`: whether they come with a
+token and a DPoP proof for each request, or with their certificates. The process ends on SIGTERM, or when its parent is
+gone, and writes what became of its requests.
 """
 
 from __future__ import annotations
@@ -25,6 +26,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
+
+import httpx
+
+from mastio.client import DPoPAuth, Identity
+from mastio.client.proofs import Prover, hash_token
 
 JSON, NDJSON, FORM = "application/json", "application/x-ndjson", "application/x-www-form-urlencoded"
 CHAT, RESPONSES, MESSAGES, TOKEN, ENROLL = (
@@ -78,7 +84,7 @@ def arguments(size: int) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Bodies:
-    """An attack by the work that each body makes. `agent`: whose certificate it comes with."""
+    """An attack by the work that each body makes. `agent`: who sends it."""
 
     path: str
     body: Callable[[], bytes]
@@ -131,6 +137,39 @@ ATTACKS: Mapping[str, Attack] = {
 """By name, in the order in which they are run."""
 
 
+NONCE_SECONDS = 20.0
+"""How long a nonce is used; it is good for 30 at least."""
+
+
+class Proofs:
+    """What an agent that has no certificate sends: its token, and a proof for one request."""
+
+    def __init__(self, folder: Path, base_url: str, ca_file: str) -> None:
+        identity = Identity.load(folder)
+        self._base_url = base_url
+        self._prover = Prover(identity.dpop_key)
+        self._client = httpx.Client(
+            auth=DPoPAuth(identity), base_url=base_url, verify=ssl.create_default_context(cafile=ca_file)
+        )
+        self._renew_at = 0.0
+        self._token = self._nonce = ""
+        self._renewing = asyncio.Lock()
+
+    async def headers(self, path: str) -> tuple[str, ...]:
+        """The lines for one POST of this path."""
+        async with self._renewing:
+            if time.monotonic() > self._renew_at:
+                await asyncio.to_thread(self._renew)
+        proof = self._prover.prove("POST", f"{self._base_url}{path}", time.time(), self._nonce, hash_token(self._token))
+        return f"Authorization: DPoP {self._token}", f"DPoP: {proof}"
+
+    def _renew(self) -> None:
+        reply = self._client.get("/v1/agents/self").raise_for_status()
+        self._token = reply.request.headers["authorization"].removeprefix("DPoP ")
+        self._nonce = reply.headers["dpop-nonce"]
+        self._renew_at = time.monotonic() + NONCE_SECONDS
+
+
 class Attacker:
     """One process. `counts` is what became of its requests, by status or error."""
 
@@ -141,11 +180,15 @@ class Attacker:
         self.counts: Counter[str] = Counter()
         self.open = 0
         self.most_open = 0
+        self._proofs: Proofs | None = None
 
     def _tls(self, agent: str | None) -> ssl.SSLContext:
         context = ssl.create_default_context(cafile=self._target["ca_file"])
         if agent is not None:
             folder = Path(self._target["identities"][agent])
+            if self._target["proof"]:
+                self._proofs = Proofs(folder, self._target["base_url"], self._target["ca_file"])
+                return context
             context.load_cert_chain(folder / "agent.crt", folder / "agent.key")
         return context
 
@@ -185,17 +228,18 @@ class Attacker:
         self.open -= 1
         writer.transport.abort()
 
-    def _head(self, path: str, content_type: str, size: int) -> bytes:
+    async def _head(self, path: str, content_type: str, size: int) -> bytes:
+        proven = () if self._proofs is None else await self._proofs.headers(path)
         lines = (
             f"POST {path} HTTP/1.1", f"Host: {self._host}:{self._port}", f"Content-Type: {content_type}",
-            f"Content-Length: {size}", "Connection: close",
+            f"Content-Length: {size}", "Connection: close", *proven,
         )  # fmt: skip
         return "\r\n".join((*lines, "", "")).encode("ascii")
 
     async def _send(self, attack: Bodies, body: bytes, tls: ssl.SSLContext) -> str:
         reader, writer = await self._open(tls)
         try:
-            writer.write(self._head(attack.path, attack.content_type, len(body)))
+            writer.write(await self._head(attack.path, attack.content_type, len(body)))
             with contextlib.suppress(ConnectionError):  # it may be refused before it is read
                 for start in range(0, len(body), 262_144):
                     writer.write(body[start : start + 262_144])
@@ -210,7 +254,7 @@ class Attacker:
     async def _drip(self, attack: Dripping, tls: ssl.SSLContext) -> str:
         reader, writer = await self._open(tls)
         try:
-            writer.write(self._head(attack.path, attack.content_type, attack.size))
+            writer.write(await self._head(attack.path, attack.content_type, attack.size))
             writer.write(b"x" * attack.sent)
             await writer.drain()
             answer = asyncio.ensure_future(read_status(reader))
@@ -229,7 +273,7 @@ class Attacker:
         body = call(f"{SLOW}/m", messages=[USER], stream=True)
         reader, writer = await self._open(tls)
         try:
-            writer.write(self._head(CHAT, JSON, len(body)) + body)
+            writer.write(await self._head(CHAT, JSON, len(body)) + body)
             await writer.drain()
             status = await read_status(reader)
             while await reader.read(65_536):
