@@ -27,8 +27,8 @@ _HARMLESS = re.compile(
 """Words and the numbers of versions, such as `OpenAI/Python 1.99.9` and `text/html;q=0.9`: no key, no long number. And
 the id that a provider gives a request."""
 
-_TRACE = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
-"""`traceparent` (W3C Trace Context §3.2): random digits."""
+_TRACE = re.compile(r"(?!.*[0-9]{9})[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
+"""`traceparent` (W3C Trace Context §3.2): random digits. With nine decimal ones in a row it is looked at."""
 
 OPTIONAL = frozenset({
     "accept", "accept-charset", "accept-datetime", "accept-language", "cache-control", "last-event-id", "pragma",

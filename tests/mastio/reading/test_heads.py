@@ -28,6 +28,12 @@ def test_what_a_protocol_says_is_not_looked_at() -> None:
     assert not list(read_headers((name, value.encode()) for name, value in said.items()))
 
 
+@pytest.mark.parametrize("digits", ["411111111111111100000000000000aa", "078051120aaaaaaaaaaaaaaaaaaaaaaa"])
+def test_a_trace_that_could_be_a_number_is_looked_at(digits: str) -> None:
+    value = f"00-{digits}-00f067aa0ba902b7-01"
+    assert [one.text for one in read_headers([("traceparent", value.encode())])] == [value]
+
+
 @pytest.mark.parametrize(
     ("value", "said"),
     [(b'a; filename="M\xfcller 7.pdf"', 'a; filename="M\xfcller 7.pdf"'), ("=?utf-8?q?a?= \xe9".encode(), "a \xe9")],
