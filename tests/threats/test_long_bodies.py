@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ from dataclasses import replace
 import httpx
 import pytest
 
+from mastio.client.proofs import Prover, hash_token
 from support.appliance import Appliance, Identity
 from support.egress_scene import Scene, open_scene
 
@@ -121,3 +123,20 @@ def test_a_proof_is_not_used_again_at_the_other_worker(appliance: Appliance, age
             for size in (200_000, 500):
                 again = stranger.post(CHAT, content=body_of(size), headers=headers)
                 assert (again.status_code, again.json()["error"]["code"]) == (401, "invalid_dpop_proof")
+
+
+@pytest.mark.parametrize("turn", range(5))
+def test_a_proof_works_once_at_both_workers_at_once(appliance: Appliance, agent: Identity, turn: int) -> None:
+    """Twenty at once, with short and with long bodies, and a fresh proof that nobody has used."""
+    with appliance.agent(agent) as client, appliance.client() as stranger, ThreadPoolExecutor(20) as pool:
+        first = client.get("/v1/agents/self")
+        token, nonce = first.request.headers["authorization"], first.headers["dpop-nonce"]
+        url, ath = f"{appliance.base_url}{CHAT}", hash_token(token.removeprefix("DPoP "))
+        proof = Prover(agent.dpop_key).prove("POST", url, time.time(), nonce, ath)
+        headers = {"dpop": proof, "authorization": token, "content-type": "application/json"}
+
+        def send(number: int) -> int:
+            body = body_of((500, 100_000)[(number + turn) % 2])
+            return stranger.post(CHAT, content=body, headers=headers, timeout=30).status_code
+
+        assert sorted(pool.map(send, range(20))) == [200, *[401] * 19]
