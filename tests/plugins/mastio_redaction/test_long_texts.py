@@ -54,7 +54,7 @@ def test_a_long_text_on_one_line_costs_as_much_as_it_is_long(unit: str) -> None:
         text = head + unit * (size // len(unit))
         assert sum(1 for _ in finder._find_pieces([Passage(text, "user")], Side(), [])) >= size // PIECE - 1
 
-    verify_linear(lambda: find(100_000), lambda: find(1_000_000))
+    verify_linear(lambda: find(40_000), lambda: find(400_000))
 
 
 def test_a_long_name_counts_for_as_much_as_a_label_may_have() -> None:
