@@ -53,7 +53,7 @@ def call_until(appliance: Appliance, identity: Identity, stop: threading.Event, 
 @pytest.fixture(params=["one", "replicas"])
 def appliances(request: pytest.FixtureRequest) -> Iterator[tuple[list[Appliance], Any]]:
     with ExitStack() as stack:
-        stub = ("--latency", "20ms")
+        stub = ("--latency", "100ms")  # long enough that a worker is killed with exchanges under way
         if request.param == "one":
             first, provider = stack.enter_context(open_appliance(stub=stub, workers=4))
             yield [first], provider
@@ -67,7 +67,7 @@ def test_a_killed_workers_lease_overspends_nothing(appliances: tuple[list[Applia
     """The truth is the provider's: what reached it, and what each call costs there."""
     nodes, stub = appliances
     longest = len(json.dumps({**BODY, "stream": False}).encode())
-    limit = 60 * (longest + WRITTEN)
+    limit = 90 * (longest + WRITTEN)
     identities = [nodes[0].enroll(f"caller-{number}") for number in range(CALLERS)]
     make(nodes[0], limit_tokens=limit, period="total")
     stop, seen, chance = threading.Event(), [Counter[int]() for _ in identities], random.Random(3)

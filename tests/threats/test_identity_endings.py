@@ -187,10 +187,14 @@ def test_a_renewed_leaf_replaces_the_old_one_after_the_grace(appliance: Applianc
     assert asked + GRACE - 2 <= until <= time.time() + GRACE, "48 hours, though the leaf itself lives for 30 days"
     assert told_everywhere(appliance, second) == GOOD
     assert told_everywhere(appliance, first) == GOOD
-    end = time.time() + 2
-    end_of_grace(appliance, "renewing", end)
-    time.sleep(1)
-    assert told_everywhere(appliance, first) == GOOD
+    for margin in (2, 10, 30):
+        end = time.time() + margin
+        end_of_grace(appliance, "renewing", end)
+        time.sleep(1)
+        told = told_everywhere(appliance, first)
+        if time.time() < end:
+            break  # else the machine was too busy to ask all of them in time
+    assert told == GOOD
     time.sleep(max(0.0, end - time.time()) + 0.05)
     assert told_everywhere(appliance, first) == ENDED
     assert told_everywhere(appliance, second) == GOOD
