@@ -45,6 +45,7 @@ from mastio.settings import Settings
 from mastio.store.control import ControlStore
 from mastio.store.engine import Database
 from mastio.store.hot import HotDirectory
+from mastio.store.in_step import InStep
 from mastio.store.key_sources import open_keys
 from mastio.store.leases import LeaseStore
 from mastio.store.once import Once
@@ -66,9 +67,10 @@ POSTGRESQL = 5432
 class App:
     """The outermost ASGI callable: edge headers, exact route, then the pipeline. The body is not read here."""
 
-    def __init__(self, table: RouteTable, pipeline: Pipeline, edge_secret: bytes) -> None:
+    def __init__(self, table: RouteTable, pipeline: Pipeline, in_step: InStep, edge_secret: bytes) -> None:
         self._table = table
         self._pipeline = pipeline
+        self._in_step = in_step
         self._edge_secret = edge_secret
         self.requests = 0
         """How many have come so far; a worker whose count stands still is idle."""
@@ -112,6 +114,8 @@ class App:
         if wrong is not None:
             await self._pipeline.refuse(head, wrong, send)
             return
+        if self._in_step.is_behind:
+            await self._in_step.catch_up()
         await self._pipeline.run(head, receive, send)
 
 
@@ -199,7 +203,8 @@ async def open_app(data: Path, slot: int, host_memory: HostMemory, config: Path 
             operating.checks += [hook.ready for _, hook in opened if hook.ready]
             lagging = asyncio.create_task(LoopLag(partial(telemetry.lag, slot)).run(), name="loop-lag")
             try:
-                yield App(RouteTable(plan.routes), pipeline, keys.key("edge").hex().encode("ascii"))
+                in_step = InStep(directory, host_memory)
+                yield App(RouteTable(plan.routes), pipeline, in_step, keys.key("edge").hex().encode("ascii"))
             finally:
                 lagging.cancel()
                 await pipeline.close()

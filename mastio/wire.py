@@ -31,6 +31,9 @@ STRANGER_BODY_SECONDS = 10.0
 SMALL = 64 * 1024
 """Bytes. What is small needs no room of its own: each slot has that much."""
 
+WITHOUT_CONTENT = frozenset({"GET", "HEAD", "OPTIONS", "DELETE"})
+"""Methods whose requests have no content as a rule. The edge takes them for short."""
+
 STEP = 256 * 1024
 """Bytes by which the room of a body grows whose length nobody said."""
 
@@ -95,9 +98,12 @@ def _too_large(limit: int) -> BadRequest:
 
 
 def find_length(head: RequestHead, limit: int) -> int | None:
-    """How many bytes the body has, where its sender says so. Raises `BadRequest` (413)."""
+    """The bytes of the body, where its sender says how many. Raises `BadRequest`: 413, and 400 for a method that has no
+    content of its own (RFC 9110 §9.3.1) and a body of unknown length."""
     declared = head.header(b"content-length")
     if declared is None:
+        if head.method in WITHOUT_CONTENT and head.all(b"transfer-encoding"):
+            raise BadRequest(f"A {head.method} with a body must say its length.", hint="Send Content-Length.")
         return None
     if not declared.isdigit() or int(declared) > limit:
         raise _too_large(limit)

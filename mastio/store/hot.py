@@ -100,6 +100,7 @@ class HotDirectory:
         self._prepared_of: dict[Prepared, int] = {}
         """The revision that each section is of which is prepared before it is in force."""
         self._version = 0
+        self._in_force = 0
         self._callbacks: list[Callable[[], None]] = []
         self._preparers: dict[Prepared, list[Callable[[Mapping[str, Any]], Awaitable[None]]]] = {}
         self._looking = asyncio.Lock()
@@ -193,6 +194,11 @@ class HotDirectory:
     @property
     def version(self) -> int:
         return self._version
+
+    @property
+    def in_force(self) -> int:
+        """The revision of the database of which every section is here."""
+        return self._in_force
 
     def before(self, section: Prepared, prepare: Callable[[Mapping[str, Any]], Awaitable[None]]) -> None:
         """Await `prepare` with the rows of a section that are about to be here: for work that is too long for the event
@@ -302,6 +308,7 @@ class HotDirectory:
 
     def _show(self, found: Changes) -> None:
         """Say that everything of this revision is in force."""
+        self._in_force = found.row.value if found.fresh else max(self._in_force, found.row.value)
         if found.is_visible:
             self._version = max(self._version + 1, found.row.value)
             self._call_back()

@@ -17,6 +17,7 @@ from mastio.pipeline import Pipeline
 from mastio.pki.authority import Authority
 from mastio.plan import read_plan
 from mastio.routes import RouteTable
+from mastio.store.in_step import InStep
 
 SECRET = b"of the edge"
 EDGE = [(b"x-edge-secret", SECRET), (b"x-edge-certificate", b""), (b"x-edge-address", b"192.0.2.7")]
@@ -38,10 +39,21 @@ class Asked:
         self.refused.append((head, error))
 
 
+class AlwaysInStep:
+    """Stands where the revision of the host is compared."""
+
+    def __init__(self) -> None:
+        self.is_behind = False
+
+    async def catch_up(self) -> None:
+        self.is_behind = False
+
+
 class World:
     def __init__(self) -> None:
         self.pipeline = Asked()
-        self.app = App(RouteTable(ROUTES), cast(Pipeline, self.pipeline), SECRET)
+        self.in_step = AlwaysInStep()
+        self.app = App(RouteTable(ROUTES), cast(Pipeline, self.pipeline), cast(InStep, self.in_step), SECRET)
         self.sent: list[Any] = []
 
     async def call(self, method: str, path: str, headers: list[tuple[bytes, bytes]], kind: str = "http") -> None:
@@ -88,6 +100,13 @@ async def test_a_route_is_run_with_what_the_edge_saw() -> None:
     (head,) = world.pipeline.ran
     assert (head.route, dict(head.params), head.client_address) == (ROUTES[0], {"id": "one"}, "192.0.2.7")
     assert world.sent == [] and world.app.requests == 1
+
+
+async def test_a_worker_that_is_behind_catches_up_before_it_serves() -> None:
+    world = World()
+    world.in_step.is_behind = True
+    await world.call("POST", "/v1/things/one", EDGE)
+    assert not world.in_step.is_behind and len(world.pipeline.ran) == 1
 
 
 @pytest.mark.parametrize(

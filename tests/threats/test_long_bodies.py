@@ -90,6 +90,22 @@ def test_a_busy_worker_for_long_bodies_stops_no_administration(appliance: Applia
         assert admin.get("/readyz").status_code == 200
 
 
+@pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS", "DELETE"])
+def test_what_has_no_body_is_short_for_a_connection_too(scene: Scene, method: str) -> None:
+    """So whoever described a connection may call it at once: its worker knows it."""
+    with stopped(scene.appliance, LONG_WORKER):
+        assert scene.call(method, "/echo", timeout=30).status_code == 200
+
+
+@pytest.mark.parametrize("method", ["GET", "DELETE"])
+def test_a_body_where_none_is_expected_says_its_length(scene: Scene, method: str) -> None:
+    before = len(scene.upstream.arrived)
+    refused = scene.call(method, "/echo", content=in_pieces(b"x" * 500))
+    assert (refused.status_code, refused.json()["code"]) == (400, "bad_request")
+    assert "length" in refused.json()["detail"] and len(scene.upstream.arrived) == before
+    assert scene.call(method, "/echo", content=b"x" * 500).status_code == 200
+
+
 @pytest.mark.parametrize(
     ("size", "is_length_said", "is_long"),
     [(100_000, True, True), (99_999, True, False), (500, False, True)],

@@ -1,0 +1,57 @@
+"""Keeps the hot copies of a host's workers in step: whoever was told that a change is made meets it at every worker.
+
+A worker that has put a revision in force writes its number into the memory of the host. Another worker that is behind
+looks at the database before it serves the next request, instead of a quarter of a second later.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from time import monotonic
+
+from mastio.host_memory import REVISION, Busy, HostMemory
+from mastio.store.hot import HotDirectory
+
+PATIENCE = 0.25
+"""Seconds that a request waits for a look at the database."""
+
+PAUSE = 1.0
+"""Seconds until the next try after one that failed. The directory's own looks go on meanwhile."""
+
+
+class InStep:
+    """The revision that the host has reached, and the hot copy of one worker."""
+
+    def __init__(self, directory: HotDirectory, host: HostMemory, clock: Callable[[], float] = monotonic) -> None:
+        self._directory = directory
+        self._host = host
+        self._clock = clock
+        self._again_at = 0.0
+        directory.on_change(self._publish)
+        self._publish()
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether another worker has put a later revision in force."""
+        return self._host.words[REVISION] > self._directory.in_force
+
+    async def catch_up(self) -> None:
+        """Look at the database now. Returns after `PATIENCE` at the latest, and with the last copy when the database
+        does not answer."""
+        if self._clock() < self._again_at:
+            return
+        try:
+            async with asyncio.timeout(PATIENCE):
+                await self._directory.refresh()
+        except Exception:  # noqa: BLE001 the directory's own looks say what is wrong; the last copy is served
+            self._again_at = self._clock() + PAUSE
+            return
+        if self.is_behind:  # an older database was put in place
+            self._host.words[REVISION] = self._directory.in_force
+
+    def _publish(self) -> None:
+        with contextlib.suppress(Busy), self._host:  # the others look by themselves, too
+            words = self._host.words
+            words[REVISION] = max(words[REVISION], self._directory.in_force)
