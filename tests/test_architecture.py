@@ -39,7 +39,7 @@ HELD = [
 NOT_YET: list[tuple[Callable[[CodeMap], list[str]], int]] = [
     (code_rules.find_effects_reached, 17),
     (code_rules.find_imports_against, 40),
-    (code_rules.find_loading_by_text, 10),
+    (code_rules.find_loading_by_text, 8),
     (code_rules.find_plugins_in_verbs, 45),
     (code_rules.find_server_in_client, 16),
 ]
