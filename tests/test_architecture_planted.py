@@ -78,6 +78,11 @@ PLANTED: list[tuple[Rule, dict[str, str]]] = [
     (code_rules.find_effects_reached, {"mastio/x.py": f"{PURE}from datetime import datetime\nX = datetime.now()"}),
     (code_rules.find_effects_reached, {"mastio/x.py": f"{PURE}from secrets import token_hex as t\nX = t()"}),
     (code_rules.find_effects_reached, {"mastio/x.py": f"{PURE}X = open('x')"}),
+    (code_rules.find_effects_reached, {"mastio/x.py": f"{PURE}import datetime\nX = datetime.datetime.now"}),
+    (
+        code_rules.find_effects_reached,
+        {"mastio/x.py": f"{PURE}from urllib import parse\nimport urllib\nurllib.request.f()"},
+    ),
     (
         code_rules.find_effects_reached,
         {"mastio/x.py": f"{PURE}import importlib\nX = importlib.import_module('mastio.idle')"},

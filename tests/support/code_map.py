@@ -29,14 +29,16 @@ EFFECTS = (
 )  # fmt: skip
 """Libraries that reach outside the process, wait, share state, or know the time. A pure module imports none of them."""
 
-EFFECT_CALLS = {
-    "open", "input", "print", "io.open",
-    "datetime.date.today", "datetime.datetime.now", "datetime.datetime.today", "datetime.datetime.utcnow",
+BUILTINS = {"open", "input", "print"}
+"""Builtins that a pure module does not call."""
+
+EFFECT_NAMES = {
+    "io.open", "datetime.date.today", "datetime.datetime.now", "datetime.datetime.today", "datetime.datetime.utcnow",
     "secrets.choice", "secrets.randbelow", "secrets.randbits", "secrets.token_bytes", "secrets.token_hex",
     "secrets.token_urlsafe", "threading.Condition", "threading.Event", "threading.Lock", "threading.RLock",
     "threading.Semaphore", "threading.Thread", "threading.Timer", "uuid.uuid1", "uuid.uuid4",
 }  # fmt: skip
-"""Calls of libraries that are otherwise values, and of builtins, that a pure module does not make."""
+"""What a pure module does not use of libraries that are otherwise values."""
 
 SAYS_PURE = re.compile(r"(?:^|[.;] |\n)Pure\b(?! \|)")
 """The sentence of a module's docstring with which it promises to be pure."""
@@ -62,6 +64,8 @@ class Module:
     """What it imports, absolute: the module, and the name that is taken from it or no name."""
     calls: frozenset[str]
     """The dotted names of what it calls, with the names of its imports written out."""
+    uses: frozenset[str]
+    """The dotted names of what it uses of its imports, called or handed on."""
     by_text: tuple[str, ...]
     """The modules that it loads by a text. One that ends with `*` is a beginning, and `*` alone could be any."""
 
@@ -79,11 +83,11 @@ class Module:
 
     def effects(self) -> set[str]:
         """What it has with which a pure module would not be one."""
-        return self.effect_libraries() | (self.calls & EFFECT_CALLS)
+        return self.effect_libraries() | (self.calls & BUILTINS) | {name for name in self.uses if _has_effect(name)}
 
     def effect_libraries(self) -> set[str]:
         """The libraries with effects that it imports, as dotted names."""
-        return {name for name in self.names() for one in EFFECTS if name == one or name.startswith(f"{one}.")}
+        return {name for name in self.names() if _has_effect(name) and name not in EFFECT_NAMES}
 
     def names(self) -> Iterator[str]:
         """All that it imports, as dotted names; what is taken from a module comes with that module's name before it."""
@@ -98,6 +102,10 @@ def name_of(path: str) -> str:
     parts = path.removesuffix(".py").split("/")
     parts = parts[1:] if parts[0] in ("plugins", "tests") else parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def _has_effect(name: str) -> bool:
+    return name in EFFECT_NAMES or any(name == one or name.startswith(f"{one}.") for one in EFFECTS)
 
 
 def dotted(node: ast.AST) -> str:
@@ -118,21 +126,27 @@ def parse(path: str, source: str) -> Module:
     local: dict[str, str] = {}
     for node in nodes:
         if isinstance(node, ast.Import):
-            imports += [(alias.name, "") for alias in node.names]
-            local |= {alias.asname: alias.name for alias in node.names if alias.asname}
+            for alias in node.names:
+                imports.append((alias.name, ""))
+                top = alias.name.split(".")[0]
+                local |= {alias.asname: alias.name} if alias.asname else {top: top}
         elif isinstance(node, ast.ImportFrom):
             module = _base(name, path.endswith("__init__.py"), node)
             imports += [(module, alias.name) for alias in node.names]
             local |= {alias.asname or alias.name: f"{module}.{alias.name}" for alias in node.names}
     called: list[tuple[str, ast.Call]] = []
+    uses: set[str] = set()
     for node in nodes:
-        if isinstance(node, ast.Call) and (said := dotted(node.func)):
-            first, dot, rest = said.partition(".")
+        said = dotted(node.func if isinstance(node, ast.Call) else node)
+        first, dot, rest = said.partition(".")
+        if isinstance(node, ast.Call) and said:
             called.append((local.get(first, first) + dot + rest, node))
+        elif first in local:
+            uses.add(local[first] + dot + rest)
     by_text = tuple(_text(node) for said, node in called if said in IMPORTING)
     doc = ast.get_docstring(tree) or ""
     calls = frozenset(said for said, _ in called)
-    return Module(name, path, source.count("\n"), doc, nodes, tuple(imports), calls, by_text)
+    return Module(name, path, source.count("\n"), doc, nodes, tuple(imports), calls, frozenset(uses), by_text)
 
 
 def _base(name: str, is_package: bool, node: ast.ImportFrom) -> str:
