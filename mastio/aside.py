@@ -1,4 +1,4 @@
-"""Runs long work in a thread beside the event loop, one piece of work at a time, in fair turns.
+"""Runs long work in a thread beside the event loop, one piece of work at a time, in fair turns. For plugins.
 
 The work is a pure function of values. Python switches between the thread and the event loop every few milliseconds
 (`sys.getswitchinterval`). A worker has one such thread: several threads would leave the loop less than half of the

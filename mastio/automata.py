@@ -1,4 +1,5 @@
 """Automata over many expressions, compiled once and then kept beside this file as Python keeps its own code.
+For plugins.
 
 Compiling takes a second and much memory, loading some milliseconds. What is kept is named by everything that it was
 compiled from, and is trusted as this code is: whoever may write there may write this file. Where nobody may, as in a

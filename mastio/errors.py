@@ -1,4 +1,4 @@
-"""Every way an exchange ends early, and the one vocabulary of `code`.
+"""Every way an exchange ends early, and the one vocabulary of `code`. Pure.
 
 An error is born where the reason is known and becomes HTTP in `mastio.problem`, nowhere else.
 

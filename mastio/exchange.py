@@ -1,4 +1,5 @@
 """What travels through one exchange: head, credentials, principal, action, message, the stages, the reply, entries.
+Pure.
 
 Values only; nothing here decides, reads or sends. The stages are the order of `mastio.pipeline` as types: each can
 only be made from the one before it, and `dispatch` takes the last. Leaving a stage out does not type-check

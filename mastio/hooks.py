@@ -1,4 +1,5 @@
 """The plugin contract. A plugin is a `Plugin`; its `setup` yields `Hooks`: a record of functions, all optional.
+For plugins.
 
 Third parties and the appliance's own plugins use the same door: a `Plugin` object named in the entry-point group
 `mastio.plugins`. *Installed* is not *active*: settings list the active plugins in order, and the order of that list

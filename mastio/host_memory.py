@@ -1,4 +1,4 @@
-"""Memory that the workers of one host share, for what must hold for all of them within one call.
+"""Memory that the workers of one host share, for what must hold for all of them within one call. For plugins.
 
 The supervisor makes it, and each worker gets its descriptor: it outlives a worker that is killed, and ends with the
 appliance. It is a file without a name (memfd), so that no full disk can be met while writing to it. Standard library

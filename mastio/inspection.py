@@ -1,4 +1,5 @@
 """What inspectors are shown and what they say: passages, findings, verdicts, and how a reply is watched. Values only.
+Pure.
 
 Inspectors see texts and nothing else: how these lie in JSON, in events, in the arguments of a tool, and how they get
 back there, is for `mastio.reading` and for the dialects. So an inspector works for every kind of action alike.

@@ -1,4 +1,4 @@
-"""Keeps the last good set of one collection's rows in force while a row in the database is damaged.
+"""Keeps the last good set of one collection's rows in force while a row in the database is damaged. For plugins.
 
 A set is in force whole or not at all: without the damaged row another set of rules would hold, which no admin has
 written. The problem is named in `/readyz`, in the appliance's log, and in the answer to each change meanwhile.

@@ -1,4 +1,4 @@
-"""Access tokens that the appliance fetches for itself where an upstream's authority gives them out.
+"""Access tokens that the appliance fetches for itself where an upstream's authority gives them out. For plugins.
 
 A token is kept until shortly before its end, and fetched once for all who wait.
 """

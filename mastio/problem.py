@@ -1,4 +1,4 @@
-"""An error becomes HTTP here and nowhere else: RFC 9457 problem+json, or the shape of the caller's dialect.
+"""An error becomes HTTP here and nowhere else: RFC 9457 problem+json, or the shape of the caller's dialect. Pure.
 
 Never a stack trace, a path of this machine or a secret: only the code, its status, one sentence and a hint.
 """

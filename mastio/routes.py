@@ -1,4 +1,5 @@
 """The route table: every path of the appliance as data. The edge's locations are rendered from it (`mastio.edge`).
+Pure.
 
 A path is matched as the bytes that came, never decoded: `/v1/%6dodels` is not `/v1/models`.
 """

@@ -1,4 +1,4 @@
-"""What the core lends to a plugin's `setup`: Protocols and values, no globals.
+"""What the core lends to a plugin's `setup`: Protocols and values, no globals. For plugins.
 
 The composition root (`mastio.app`) makes one `Services` for each worker.
 """

@@ -1,5 +1,5 @@
 """Requests signed with AWS Signature Version 4, by Amazon's own library, which costs memory: import this where it is
-used, not before.
+used, not before. For plugins.
 """
 
 from __future__ import annotations

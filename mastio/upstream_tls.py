@@ -1,5 +1,5 @@
 """Whom an upstream's TLS is trusted by, and who the appliance is to it. Made when a connection is described, and used
-by the pools of `mastio.upstream`.
+by the pools of `mastio.upstream`. For plugins.
 
 Three ways, all TLS 1.2 or newer: by the system's authorities, by authorities of its own, or by the one certificate
 that is pinned. A pin alone replaces authorities, host name and dates, which are somebody's word for the certificate;

@@ -1,4 +1,5 @@
 """Time zones that policies name: their local hour, minute and weekday, by `context.time.zone["Europe/Rome"].hour`.
+Pure.
 
 A zone has its name of the IANA database. The data are those of the system, or else of the package `tzdata`. Summer time
 is in them: the local time is that of the moment asked about.

@@ -11,6 +11,7 @@ import importlib
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from mastio import __version__
 from mastio.cli.defaults import fill, read_defaults, relax
@@ -77,8 +78,13 @@ def make_parser() -> argparse.ArgumentParser:
     return parser
 
 
+def load_verb(verb: str) -> Any:
+    """The module of a verb: `add_arguments` and `run`."""
+    return importlib.import_module(f"mastio.cli.{verb.replace('-', '_')}")
+
+
 def _run(verb: str, words: Sequence[str], defaults: Mapping[str, str]) -> int:
-    module = importlib.import_module(f"mastio.cli.{verb.replace('-', '_')}")
+    module = load_verb(verb)
     own = argparse.ArgumentParser(prog=f"mastio {verb}", description=VERBS[verb])
     module.add_arguments(own)
     relax(own, defaults)

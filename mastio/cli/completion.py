@@ -7,7 +7,6 @@ key is pressed.
 from __future__ import annotations
 
 import argparse
-import importlib
 import re
 import sys
 from collections.abc import Iterator, Mapping
@@ -52,7 +51,7 @@ def collect() -> dict[str, Command]:
     found[""].verbs = dict(cli.VERBS)
     for verb in cli.VERBS:
         parser = argparse.ArgumentParser(prog=f"mastio {verb}")
-        importlib.import_module(f"mastio.cli.{verb.replace('-', '_')}").add_arguments(parser)
+        cli.load_verb(verb).add_arguments(parser)
         found.update(_walk(verb, parser))
     return found
 

@@ -1,4 +1,7 @@
-"""The control plane's rows of the route table. Static: the edge is rendered from them without opening a database."""
+"""The control plane's rows of the route table. Static: the edge is rendered from them without opening a database.
+
+Pure.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, and stay after a power loss: certificates and keys."""
+"""Files that appear whole or not at all, and stay after a power loss: certificates and keys. For plugins."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """The texts of a JSON document: every string, every name that is not the API's own, every number that is long enough
-to be somebody's. Nothing is left out because it stands where nobody expected it.
+to be somebody's. Nothing is left out because it stands where nobody expected it. Pure.
 
 Documents lie in documents: a string that is itself JSON (the arguments of a tool, say) is read as such, and so is text
 in base64. Names mean what the API says only where the API has them: in documents in documents, in arguments and in

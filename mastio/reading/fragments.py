@@ -1,4 +1,4 @@
-"""The texts of one channel of a stream: of plain text, or of JSON that comes in pieces (the arguments of a tool).
+"""The texts of one channel of a stream: of plain text, or of JSON that comes in pieces (the arguments of a tool). Pure.
 
 Whatever way they are cut: inspectors are fed the characters of a text, never its escapes, and what they give back is
 escaped again. What they leave as it is stays as it was written.

@@ -1,4 +1,4 @@
-"""Texts taken out of a streamed reply, shown to inspectors piece by piece, and put back: the events stay events.
+"""Texts taken out of a streamed reply, shown to inspectors piece by piece, and put back: the events stay events. Pure.
 
 A stream has channels: each a text that goes on from event to event (an answer, a thought, the arguments of a tool).
 What an inspector holds back of a channel goes out with the channel's next event; and where the channel ends first, in

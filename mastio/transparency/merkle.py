@@ -1,4 +1,4 @@
-"""The Merkle tree over the leaf hashes of the log, as pure functions (RFC 6962 §2.1, SHA-256).
+"""The Merkle tree over the leaf hashes of the log, as pure functions (RFC 6962 §2.1, SHA-256). Pure.
 
     leaf  = SHA-256(0x00 ‖ entry)
     node  = SHA-256(0x01 ‖ left ‖ right)

@@ -11,6 +11,7 @@ import contextlib
 import importlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from contextlib import asynccontextmanager
+from typing import Any
 
 from pydantic import Field, field_validator, model_validator
 
@@ -84,9 +85,7 @@ def open_store(services: Services) -> AuditStore:
         inline = services.workers == 1 and services.worker.slot == 0
         return SqliteStore(services.data / "db" / "audit.sqlite", inline=inline)
     if kind == "postgresql":
-        # Imported only where it is used: its driver would cost a worker on SQLite memory for nothing.
-        postgres = importlib.import_module("mastio_audit.postgres")
-        store: AuditStore = postgres.PostgresStore(services.database_url, owner(services.worker))
+        store: AuditStore = _load_postgres().PostgresStore(services.database_url, owner(services.worker))
         return store
     raise ConfigurationError(f"The audit log cannot be kept in a database of kind {kind}.", "Use SQLite or PostgreSQL.")
 
@@ -95,8 +94,13 @@ def open_reader(services: Services) -> LogReader:
     """One more connection to the same log, for reading."""
     if services.database_url.startswith("sqlite"):
         return SqliteReader(services.data / "db" / "audit.sqlite")
-    reader: LogReader = importlib.import_module("mastio_audit.postgres").PostgresReader(services.database_url)
+    reader: LogReader = _load_postgres().PostgresReader(services.database_url)
     return reader
+
+
+def _load_postgres() -> Any:
+    """Imported only where it is used: its driver would cost a worker on SQLite memory for nothing."""
+    return importlib.import_module("mastio_audit.postgres")
 
 
 @asynccontextmanager

@@ -1,4 +1,4 @@
-"""The rules of the log as pure functions: entry to canonical bytes, chaining, verification from the bytes.
+"""The rules of the log as pure functions: entry to canonical bytes, chaining, verification from the bytes. Pure.
 
 An entry is one JSON object with exactly the members of `FIELDS`, in the canonical form of RFC 8785. The stored bytes
 are what is hashed: leaf hash = SHA-256(0x00 ‖ bytes) (RFC 6962 §2.1), and `prev` of an entry is the leaf hash of the

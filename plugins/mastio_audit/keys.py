@@ -1,4 +1,5 @@
 """The log's own keys: Ed25519, derived from generations that every worker and replica shares, for nothing else.
+Pure: the directory is handed in.
 
 The name of each is `<trust-domain>/audit`, the origin of the log. While one replaces another, both sign, so whoever
 pinned the one before goes on verifying. The log itself says what replaced it: an entry of kind `audit.key` holds a note

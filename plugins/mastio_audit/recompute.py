@@ -1,4 +1,5 @@
 """What every verification does with entries, wherever they come from: chain, tree, keys, checkpoints; and its report.
+Pure: the entries are handed in.
 
 A place adds what it has beside them: stored hashes and a head (`verify`), tiles (`verify_served`), or nothing but a
 checkpoint after the last entry (`verify_export`).

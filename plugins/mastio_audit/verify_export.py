@@ -1,4 +1,7 @@
-"""Verifies an export: a line for each entry, and a last line with signed checkpoint and key. Memory does not grow."""
+"""Verifies an export: a line for each entry, and a last line with signed checkpoint and key. Memory does not grow.
+
+Pure: the lines are handed in.
+"""
 
 from __future__ import annotations
 

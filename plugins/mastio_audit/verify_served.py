@@ -1,4 +1,5 @@
 """Verifies a log that somebody serves as C2SP tlog-tiles: every entry, every hash of every tile, the checkpoint.
+Pure: what fetches is handed in.
 
 Nothing that is served is believed: entries are recomputed, and each hash that is served is compared. What is verified
 is the tree of the checkpoint that was fetched first; the log may grow meanwhile. Memory does not grow with it.

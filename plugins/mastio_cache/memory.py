@@ -1,4 +1,5 @@
 """Answers in this worker's memory: the ones used last, within a number of bytes, each for a time.
+Pure but for its own answers.
 
 The clock is handed in.
 """

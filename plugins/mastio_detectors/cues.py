@@ -1,4 +1,4 @@
-"""Words around a hit that say it is talked about rather than done: negation, teaching, reporting, fiction."""
+"""Words around a hit that say it is talked about rather than done: negation, teaching, reporting, fiction. Pure."""
 
 CUES = {
     "negate": (

@@ -1,4 +1,4 @@
-"""One expression for many words."""
+"""One expression for many words. Pure."""
 
 from __future__ import annotations
 

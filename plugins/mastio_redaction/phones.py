@@ -1,4 +1,4 @@
-"""Telephone numbers, confirmed by the numbering plans that phonenumbers has, without its parser.
+"""Telephone numbers, confirmed by the numbering plans that phonenumbers has, without its parser. Pure.
 
 Its parser takes as long as the rest of a scan; its tables do not. A plan is compiled when a number of it is first seen.
 """

@@ -1,4 +1,4 @@
-"""Tables: lengths of IBANs, codes of countries, small words."""
+"""Tables: lengths of IBANs, codes of countries, small words. Pure."""
 
 from __future__ import annotations
 

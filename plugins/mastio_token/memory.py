@@ -1,4 +1,5 @@
 """The client assertions that this worker has seen, each until it expires.
+Pure but for its own marks: the clocks are handed in.
 
 The monotonic clock measures how long a mark is kept, since the wall clock may step. A step forward drops no mark. A
 step back makes an assertion valid for longer: the memory notices it and keeps all its marks for the longest life again.

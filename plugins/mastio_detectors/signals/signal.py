@@ -1,4 +1,4 @@
-"""A signal: concepts that together say something, how much, and where it counts."""
+"""A signal: concepts that together say something, how much, and where it counts. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Anthropic's API: messages, and the count of their tokens."""
+"""Anthropic's API: messages, and the count of their tokens. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Google's Gemini API. Every name may be in camel case or with underscores; facts have the former."""
+"""Google's Gemini API. Every name may be in camel case or with underscores; facts have the former. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""OpenAI's API: chat completions, responses, embeddings, moderations."""
+"""OpenAI's API: chat completions, responses, embeddings, moderations. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Anthropic's API: messages, the count of their tokens, models."""
+"""Anthropic's API: messages, the count of their tokens, models. Pure."""
 
 from __future__ import annotations
 

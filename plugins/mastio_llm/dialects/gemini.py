@@ -1,4 +1,4 @@
-"""Google's Gemini API: generateContent and streamGenerateContent, models. The model is in the path."""
+"""Google's Gemini API: generateContent and streamGenerateContent, models. The model is in the path. Pure."""
 
 from __future__ import annotations
 

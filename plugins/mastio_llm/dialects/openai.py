@@ -1,4 +1,7 @@
-"""OpenAI's API: chat completions, responses, embeddings, moderations, models. Azure and many others speak it too."""
+"""OpenAI's API: chat completions, responses, embeddings, moderations, models. Azure and many others speak it too.
+
+Pure.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Streams of Anthropic's API: a block is a channel for each kind of text in it."""
+"""Streams of Anthropic's API: a block is a channel for each kind of text in it. Pure."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Streams of Gemini's API: the texts of a candidate go on from one to the next, thoughts beside them, and so do the
-strings of a function's arguments that come in pieces.
+strings of a function's arguments that come in pieces. Pure.
 
 Arguments that come whole are read as any other text of an event.
 """

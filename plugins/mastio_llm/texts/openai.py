@@ -1,4 +1,4 @@
-"""Streams of OpenAI's API: chunks of chat completions, and the events of responses."""
+"""Streams of OpenAI's API: chunks of chat completions, and the events of responses. Pure."""
 
 from __future__ import annotations
 

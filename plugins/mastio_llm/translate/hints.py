@@ -1,4 +1,4 @@
-"""Members that may be left out of a translation, because the answer means the same without them.
+"""Members that may be left out of a translation, because the answer means the same without them. Pure.
 
 The one list of them: `docs/llm.md` prints it, the readers take it from here. Anything else that has no counterpart is
 refused by name.

@@ -1,4 +1,4 @@
-"""Cards, accounts and money's other numbers."""
+"""Cards, accounts and money's other numbers. Pure."""
 
 from __future__ import annotations
 

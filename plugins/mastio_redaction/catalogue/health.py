@@ -1,4 +1,4 @@
-"""Numbers of patients, practitioners and diagnoses."""
+"""Numbers of patients, practitioners and diagnoses. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Common given names and surnames of seven languages, without accents, as folded text has them.
+"""Common given names and surnames of seven languages, without accents, as folded text has them. Pure.
 
 Written by hand. A name that is also a word (`AMBIGUOUS`) only counts beside one that is not.
 """

@@ -1,4 +1,7 @@
-"""Numbers that states give to people. Where digits alone would be taken for a number of an order, words must stand before."""
+"""Numbers that states give to people. Where digits alone would be taken for a number of an order, words must stand before.
+
+Pure.
+"""
 
 from __future__ import annotations
 

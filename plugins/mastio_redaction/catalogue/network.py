@@ -1,4 +1,4 @@
-"""Addresses of machines and devices."""
+"""Addresses of machines and devices. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""People: who they are called, where they live, how they are reached, when they were born."""
+"""People: who they are called, where they live, how they are reached, when they were born. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keys, tokens and passwords. Forms are those that the issuers document or hand out."""
+"""Keys, tokens and passwords. Forms are those that the issuers document or hand out. Pure."""
 
 from __future__ import annotations
 

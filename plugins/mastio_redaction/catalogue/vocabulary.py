@@ -1,4 +1,4 @@
-"""Labels of values in the languages of Europe, by type, for the rules that need one. Data.
+"""Labels of values in the languages of Europe, by type, for the rules that need one. Data. Pure.
 
 Folded as texts are: small letters, no accents. A space also stands for `_` or `-`, or for nothing. What says only that it
 is a number (`number`, `Nr.`, `code`) is left out: a rule reads it behind any label. `alphabets.py` reads the words of other alphabets.
