@@ -27,6 +27,7 @@ from mastio.exchange import Action, Entry, Principal, RequestHead
 from mastio.expiry import measure
 from mastio.hooks import Hooks
 from mastio.host_memory import HostMemory
+from mastio.in_step import InStep
 from mastio.inprocess import InProcess, read_control, read_policy
 from mastio.inspection import Finding
 from mastio.lag import LoopLag
@@ -45,7 +46,6 @@ from mastio.settings import Settings
 from mastio.store.control import ControlStore
 from mastio.store.engine import Database
 from mastio.store.hot import HotDirectory
-from mastio.store.in_step import InStep
 from mastio.store.key_sources import open_keys
 from mastio.store.leases import LeaseStore
 from mastio.store.once import Once

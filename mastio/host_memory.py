@@ -16,8 +16,8 @@ SIZE = 32 * 1024 * 1024 + 4096
 """Bytes. Only pages that were written to take memory."""
 
 REVISION = 8
-"""The word with the revision of the control plane that a worker has put in force. The words before it and those from the
-second page on belong to used proofs (`mastio_dpop.memory`)."""
+"""The word with the revision of the control plane that a worker has put in force. The words before it, and all from the
+second page on, belong to used proofs (`mastio_dpop.memory`)."""
 
 TURN = 0.05
 """Seconds that a worker waits for its turn. A turn takes microseconds, and ends with its process."""

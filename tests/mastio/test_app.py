@@ -13,11 +13,11 @@ import pytest
 from mastio.app import MAX_HEADERS, App, _check_edge, node_name, own
 from mastio.errors import ConfigurationError, MastioError
 from mastio.exchange import OPEN, RequestHead, Route
+from mastio.in_step import InStep
 from mastio.pipeline import Pipeline
 from mastio.pki.authority import Authority
 from mastio.plan import read_plan
 from mastio.routes import RouteTable
-from mastio.store.in_step import InStep
 
 SECRET = b"of the edge"
 EDGE = [(b"x-edge-secret", SECRET), (b"x-edge-certificate", b""), (b"x-edge-address", b"192.0.2.7")]

@@ -10,9 +10,9 @@ import asyncio
 import contextlib
 from collections.abc import Callable
 from time import monotonic
+from typing import Protocol
 
 from mastio.host_memory import REVISION, Busy, HostMemory
-from mastio.store.hot import HotDirectory
 
 PATIENCE = 0.25
 """Seconds that a request waits for a look at the database."""
@@ -21,10 +21,24 @@ PAUSE = 1.0
 """Seconds until the next try after one that failed. The directory's own looks go on meanwhile."""
 
 
+class Copy(Protocol):
+    """A worker's copy of the control plane's state (`mastio.store.hot`)."""
+
+    @property
+    def in_force(self) -> int:
+        """The revision of which everything is in the copy."""
+
+    async def refresh(self) -> None:
+        """Read what has changed from the database."""
+
+    def on_change(self, callback: Callable[[], None]) -> None:
+        """Call `callback` after each change."""
+
+
 class InStep:
     """The revision that the host has reached, and the hot copy of one worker."""
 
-    def __init__(self, directory: HotDirectory, host: HostMemory, clock: Callable[[], float] = monotonic) -> None:
+    def __init__(self, directory: Copy, host: HostMemory, clock: Callable[[], float] = monotonic) -> None:
         self._directory = directory
         self._host = host
         self._clock = clock
@@ -42,10 +56,10 @@ class InStep:
         does not answer."""
         if self._clock() < self._again_at:
             return
-        try:
-            async with asyncio.timeout(PATIENCE):
-                await self._directory.refresh()
-        except Exception:  # noqa: BLE001 the directory's own looks say what is wrong; the last copy is served
+        look = asyncio.ensure_future(self._directory.refresh())
+        await asyncio.wait({look}, timeout=PATIENCE)
+        if not look.done() or look.exception() is not None:  # the directory's own looks say what is wrong
+            look.cancel()
             self._again_at = self._clock() + PAUSE
             return
         if self.is_behind:  # an older database was put in place

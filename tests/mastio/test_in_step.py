@@ -12,9 +12,9 @@ import pytest
 
 from mastio.errors import Unavailable
 from mastio.host_memory import REVISION, HostMemory, make_host_memory
+from mastio.in_step import PATIENCE, PAUSE, InStep
 from mastio.store.base import PolicyRow
 from mastio.store.hot import HotDirectory
-from mastio.store.in_step import PATIENCE, PAUSE, InStep
 from mastio.store.keys import FileKeys
 from mastio.store.migrate import upgrade
 from support.stores import Opened, enrol, open_store
