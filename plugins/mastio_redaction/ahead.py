@@ -14,7 +14,7 @@ from .records import value_at
 _MARK = r"[ \t\r]+|</?[A-Za-z][^<>\n]{0,80}>|<!\[CDATA\[|&(?:nbsp|quot|gt|lt);|[*_`'\"]"
 _BETWEEN = (
     rf"(?>(?:{_MARK}){{0,12}})(?P<line>(?:\n|(?<=>)\n[ \t]{{0,8}}\n)[ \t]{{0,24}}(?>(?:<[^<>\n]{{1,80}}>){{0,4}}))?"
-    rf"(?P<mark>(?>(?:\][ \t]?(?:=|:)|[:=>|(\[]|->|\.{{3,}}|_{{3,}}|#[ ]?:|(?<= )-(?= )|\u2192)"
+    rf"(?P<mark>(?>(?:\][ \t]?(?:=|:)|\)[ ]?=|[:=>|(\[]|->|\.{{3,}}|_{{3,}}|#[ ]?:|(?<= )-(?= )|\u2192)"
     rf"(?:[>|][+-]?[ \t\r]{{0,3}}\n[ \t]{{1,24}}|[ \t]+|{_MARK}|[(\[:>=]|%[sdr](?=['\"])|(?<=['\"]),){{0,8}}))?"
     rf"(?(line)|(?(mark)|(?<=[>*`(\[])))"
     rf"(?>(?:{_MARK}){{0,6}})(?=[^\s<>|)\]])"
@@ -33,14 +33,15 @@ _IS_OPTION = re.compile(r"(?:\A|\s)--?[A-Za-z][\w-]{0,40}\Z")
 
 _VERB = (
     r"(?:is|was|are|were|equals|reads|being|ist|war|lautet|lauten|heisst|sind|est|etait|sont|es|era|son|e|sono|sao|is|luidt|"
-    r"was|to|as|jest|brzmi|use|enter)"
+    r"was|to|as|jest|brzmi|use|enter|wurde|wird|werd|foi|fue|on file)"
 )
+_MARKUP = r"<[A-Za-z][^<>\n]{0,40}>|\*\*|__"
 _WORDS = re.compile(
     r"(?:[_-]?[^\W\d_][\w'.-]{0,23})?(?:[ \t]\(?[^\W\d_][\w'-]{0,20}\)?){0,7}?"
     rf"[ \t](?i:{_VERB})(?:[ \t]?:)?[ \t]+"
     r"(?:(?i:set|changed|updated|recorded|listed|registered|stored|given|reset)[ \t](?:(?i:to|as)[ \t])?)?"
     r"(?:(?i:now|currently|still|nun|jetzt|maintenant|ahora|adesso|the|le|la|el|il|die|der|das|het|o|a)[ \t])?"
-    r"[\"'`(\[]?(?=\S)"
+    rf"(?:{_MARKUP})?[\"'`(\[]?(?=\S)"
 )
 _THAT_IS = re.compile(
     rf"[.,;][ \t](?i:it|this|that|das|es|c'|ce|questo|este|esto|dat|to)[ \t]?(?i:{_VERB})[ \t]+[\"'`(\[]?(?=\S)"

@@ -63,7 +63,7 @@ _LINE_END = re.compile(r"[\n}\[\]<>\x9f]")
 _RECORD_END = re.compile(r"[}\[\]<>\x9f]|\n[ \t]*(?:\r?\n|- )|;\s*\n")
 _ELEMENT_END = re.compile(r"[}\[\]\x9f]|\n[ \t]*\r?\n|</(?:tr|dict|record|row|div)>|<label", re.IGNORECASE)
 _NO_VALUE = frozenset(("", " ", "\n", "'", '"', "{", "["))
-_BREAK = re.compile(r"[\s,;|<]")
+_BREAK = re.compile(r"[\s,;|<&]")
 
 
 def value_at(text: str, start: int, following: int) -> Piece:

@@ -18,7 +18,7 @@ TYPES = (
     )),
     Type("CARD_EXPIRY", "financial", "Card expiry, by the words before it", (
         after(rf"(?:exp(?:iry|ires|iration)?(?: date)?|card expiry|valid (?:thru|until)|gultig bis|caduca|scadenza|validade|{spoken('CARD_EXPIRY')})",
-              r"(?:0[1-9]|1[0-2])[/-](?:20)?[2-4]\d(?!\d|[/-])", 0.75),
+              r"(?:0[1-9]|1[0-2])[/-](?:20)?[2-4]\d(?!\d|[/-])", 0.75, unless=r"(?i)\b(?:lot|batch|charge)\b.{0,30}\Z"),
     )),
     Type("IBAN_CODE", "financial", "International bank account number", (
         shaped(r"\b[A-Za-z]{2}\d{2}(?:[ -]?[A-Za-z0-9]){11,42}", 0.98,

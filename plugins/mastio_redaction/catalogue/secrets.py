@@ -138,17 +138,17 @@ TYPES = (
     )),
     Type("CONNECTION_STRING", "credential", "Connection string with a password", (
         shaped(r"\b(?:[a-z][a-z0-9+.-]{1,24})://[^\s/:@\"'<>\x9f]{0,64}:[^\s/@\"'<>\x9f]{1,128}@[^\s\"'<>\x9f,;)]{1,200}", 0.96,
-               trigger=r"[a-z]://[^\s/:@\"'<>\x9f]{0,64}:[^\s/@\"'<>\x9f]{1,128}@", behind=230, ahead=201),
+               trigger=r"[a-z0-9]://[^\s/:@\"'<>\x9f]{0,64}:[^\s/@\"'<>\x9f]{1,128}@", behind=230, ahead=201),
     )),
     Type("HTTP_AUTHORIZATION", "credential", "Bearer token and basic credentials", (
         shaped(r"\b(?i:bearer|basic|token)\s{1,2}(?P<v>[A-Za-z0-9+/._~-]{16,4096}={0,2})", 0.9, is_random,
                trigger=r"(?i)\b(?:bearer|basic|token)\s{1,2}[A-Za-z0-9+/._~-]{12}", behind=32, ahead=4100),
     )),
     Type("PASSWORD", "credential", "Password, PIN or passphrase, by the words before it", (
-        after(r"(?:password|passwort|passwd|passphrase|mot de passe|contrasena|parola d.ordine|palavra-passe|senha|"
-              r"wachtwoord|kennwort|pwd|passcode|has.o|clave de acceso|parola|mdp|" + spoken("PASSWORD") + r")(?:s|_?(?:is|for [a-z ]{1,24} is))?", rf"{_NO_CALL}{_PASSWORD_VALUE}{{4,128}}(?<![.?])", 0.85,
+        after(r"(?:password|[a-z]{0,16}(?:passwort|kennwort|wachtwoord)|passwd|passphrase|mot de passe|contrasena|parola d.ordine|palavra-passe|senha|"
+              r"pwd|passcode|has.o|clave de acceso|parola|mdp|" + spoken("PASSWORD") + r")(?:s|_?(?:is|for [a-z ]{1,24} is))?", rf"{_NO_CALL}{_PASSWORD_VALUE}{{4,128}}(?<![.?])", 0.85,
               is_password, gap=_PASSWORD_GAP),
-        after(r"(?:password|passwort|passwd|passphrase|mot de passe|contrasena|senha|wachtwoord|kennwort|pwd|has.o)", rf"{_QUOTED}{{8,128}}(?<![.?])", 0.8,
+        after(r"(?:password|[a-z]{0,16}(?:passwort|kennwort|wachtwoord)|passwd|passphrase|mot de passe|contrasena|palavra-passe|senha|pwd|mdp|has.o)", rf"{_QUOTED}{{8,128}}(?<![.?])", 0.8,
               is_strong_password, gap=r" ['\"`]?"),
         after(r"(?:pass|(?:root|db|user|admin|wifi)?pw|psw|psk|clave)", rf"{_NO_CALL}{_PASSWORD_VALUE}{{6,128}}(?<![.?])", 0.8, is_mixed_password, gap=r"['\"]?\s{0,2}[:=]>?\s{0,2}['\"`]?"),
         shaped(rf"\s(?:-u|--user)[ =]['\"]?[A-Za-z0-9._@-]{{1,64}}:(?P<v>{_PASSWORD_VALUE}{{4,128}})", 0.85, is_mixed_password,
