@@ -59,7 +59,7 @@ _SECOND = re.compile(r"['\"],[ ]?(?P<quote>['\"])(?P<v>[^'\"\n]{2,160})(?P=quote
 
 _SPEAKER = r"(?:[\[(][^\[\]()\n]{1,24}[\])][ ]?)?(?:<[^<>\n]{1,24}>|[^\W\d][\w .-]{0,30}(?:[ ]?\([^()\n]{1,20}\))?[:>])"
 _ANSWER = r"[ \t*_]{0,4}(?P<words>)(?>(?:[^\W\d_](?:[^\W\d_]|['-]){0,20}[,:.!;]?[ \t]){0,8})[\"'`(*]{0,3}(?=[^\s<>])"
-_ASKED = re.compile(rf"[^\n?\x9f]{{0,40}}\?[\"'*_ \t]{{0,4}}(?:\n[ \t>*-]{{0,12}}){{0,3}}(?:{_SPEAKER})?{_ANSWER}")
+_ASKED = re.compile(rf"[^\n?\x9f]{{0,40}}\?(?:\n[ \t>*-]{{0,12}}{_SPEAKER}[ \t][^\n\d?\x9f]{{1,24}}(?=\n))?[\"'*_ \t]{{0,4}}(?:\n[ \t>*-]{{0,12}}){{0,3}}(?:{_SPEAKER})?{_ANSWER}")
 """The rest of a question, who answers, and words before the answer."""
 
 _YOURS = re.compile(r"(?i)\b(?:your|ihren?|deinen?|votre|ton|tu|su|tuo|suo|seu|sua|uw|jouw|twoj|panski)\b")
@@ -80,10 +80,35 @@ def _apart(text: str, start: int, place: int, following: int) -> Iterator[Piece]
         match = _OPTION.match(text, place, place + 40)
     if match is not None:
         yield value_at(text, match.end(), following)
-    elif "(" in text[max(start - 2, 0) : start]:
-        second = _SECOND.match(text, place, place + 200)
+    else:
+        second = read_second(text, start, place)
         if second is not None:
-            yield second.span("v")
+            yield second
+
+
+def read_second(text: str, start: int, place: int) -> Piece | None:
+    """The second argument of a call whose first one is the label from `start` to `place`."""
+    if "(" not in text[max(start - 2, 0) : start]:
+        return None
+    second = _SECOND.match(text, place, place + 200)
+    return second.span("v") if second is not None else None
+
+
+def _made(text: str, _start: int, place: int, _following: int) -> Iterator[Piece]:
+    """What an object is made of: `password: SecretStr("…")`, `imei = String::from("…")`."""
+    if text.find("(", place, place + 90) < 0:
+        return
+    made = _MADE.match(text, place, place + 280)
+    if made is not None and _NO_VALUES.search(made["callee"]) is None:
+        yield made.span("v")
+
+
+_MADE = re.compile(
+    rf"(?>{NOUN})['\"]?\s{{0,3}}(?::[ ]?[A-Za-z][\w<>\[\].?]{{0,24}}[ ]?)?[:=]{{1,2}}>?\s{{0,3}}(?:new |&)?"
+    r"(?P<callee>(?:[A-Za-z_]\w{0,24}(?:\.|::)){0,3}(?:[A-Z]\w{0,24}|(?<=::)\w{1,24}|of|from|valueOf|parse|text))"
+    r"\(\s{0,8}[rbfNu&]?(?P<quote>['\"])(?P<v>[^'\"\n]{2,160})(?P=quote)"
+)
+_NO_VALUES = re.compile(r"(?:Error|Exception|Field|Column|Regex|Pattern|Input|Label|Option|Parameter|Header|Env)\Z")
 
 
 def _called(text: str, _start: int, place: int, _following: int) -> Iterator[Piece]:
@@ -152,6 +177,7 @@ def near(text: str, place: int, following: int) -> Iterator[Piece]:
 
 READERS: tuple[tuple[Evidence, Callable[[str, int, int, int], Iterator[Piece]]], ...] = (
     ("form", _apart),
+    ("form", _made),
     ("words", _called),
     ("words", _after_words),
     ("far", _far),

@@ -43,6 +43,12 @@ def by(module: ModuleType) -> Callable[[str], bool]:
     return check
 
 
+def by_digits(module: ModuleType) -> Callable[[str], bool]:
+    """As `by`, for modules that do not take every separator out themselves."""
+    check = by(module)
+    return lambda text: check(digits(text))
+
+
 def varied(text: str) -> bool:
     """Not one digit over and over, as placeholders are."""
     return len(set(digits(text))) > 1
@@ -131,7 +137,7 @@ def _add_whole(run: str, at: int, found: list[tuple[int, int]]) -> None:
     match = _WHOLE.fullmatch(run.strip(" .-_\t")) if len(run) <= _BEHIND else None
     if match is not None and _GROUPS.fullmatch("".join(str(len(group)) for group in match[0].split(match["mark"]))):
         number = match[0].replace(match["mark"], "")
-        if len(number) in _LENGTHS.get(number[:4], ()) and _is_card(number):
+        if is_card_number(number):
             start = at + len(run) - len(run.lstrip(" .-_\t"))
             found.append((start, start + len(match[0])))
 
@@ -188,6 +194,11 @@ def _is_no_card(subject: str, at: int) -> bool:
 def _is_card(number: str) -> bool:
     """Of digits that begin and count as an issuer's do."""
     return number.count(number[0]) < len(number) and luhn(number)
+
+
+def is_card_number(number: str) -> bool:
+    """Of digits alone: in an issuer's range and length, with the check digit."""
+    return len(number) in _LENGTHS.get(number[:4], ()) and _is_card(number)
 
 
 _IBAN_VALUE = {ord(c): str(int(c, 36)) for c in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
@@ -394,6 +405,17 @@ def is_random(text: str) -> bool:
         return False
     kinds = any(c.isdigit() for c in text) + any(c.islower() for c in text) + any(c.isupper() for c in text)
     return kinds >= 2 and any(c.isdigit() for c in text) and entropy(text) >= 3.0
+
+
+def is_authorization(text: str) -> bool:
+    """A token, or credentials of the Basic scheme (RFC 7617): base64 of `name:password`."""
+    if is_random(text):
+        return True
+    try:
+        said = base64.b64decode(text, validate=True)
+    except ValueError:
+        return False
+    return b":" in said[1:] and said.isascii() and bool(said.decode("ascii").isprintable())
 
 
 _CODE = re.compile(

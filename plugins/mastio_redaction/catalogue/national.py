@@ -40,7 +40,7 @@ import stdnum.tr.tckimlik
 import stdnum.us.itin
 import stdnum.za.idnr
 
-from ..checks import by, digits, is_date, is_number, is_verhoeff, varied
+from ..checks import by, by_digits, digits, is_date, is_number, is_verhoeff, varied
 from ..rule import Type, after, shaped
 from .vocabulary import spoken
 
@@ -101,7 +101,7 @@ TYPES = (
     )),
     Type("US_ITIN", "national_id", "US individual taxpayer number", (
         shaped(r"(?<![\d-])9\d{2}-\d{2}-\d{4}(?![\d-])", 0.92, by(stdnum.us.itin), trigger=r"\b9\d{2}-\d{2}-\d{4}\b", behind=14, ahead=2),
-        after(r"(?:itin|individual taxpayer(?: identification)?|tin|tax(?:payer)? (?:id|number|no))", rf"9\d{{2}}[ -]?\d{{2}}[ -]?\d{{4}}{_N}", 0.95, by(stdnum.us.itin)),
+        after(r"(?:itin|individual taxpayer(?: identification)?|tin|tax(?:payer)? (?:id|number|no))", rf"9\d{{2}}[ -]?\d{{2}}[ -]?\d{{4}}{_N}", 0.95, by_digits(stdnum.us.itin)),
     )),
     Type("UK_NINO", "national_id", "UK national insurance number", (
         shaped(r"\b(?!BG|GB|NK|KN|TN|NT|ZZ)[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z] ?\d{2} ?\d{2} ?\d{2} ?[A-D]\b", 0.92,
@@ -171,7 +171,7 @@ TYPES = (
         after(r"(?:person nummer|personal (?:identity )?number|samordningsnummer|pnr)", rf"(?:19|20)?\d{{6}}[-+ ]?\d{{4}}{_N}", 0.94, by(stdnum.se.personnummer)),
     )),
     Type("NO_FODSELSNUMMER", "national_id", "Norwegian birth number, by the words before it", (
-        after(r"(?:f.dselsn(?:umme)?r|personnummer|fnr|norwegian (?:id|birth|personal)|birth (?:number|no|nr)|national identity)", rf"\d{{6}}[ -]?\d{{5}}{_N}", 0.95, by(stdnum.no.fodselsnummer)),
+        after(r"(?:f.dselsn(?:umme)?r|personnummer|fnr|norwegian (?:id|birth|personal)|birth (?:number|no|nr)|national identity)", rf"\d{{6}}[ -]?\d{{5}}{_N}", 0.95, by_digits(stdnum.no.fodselsnummer)),
     )),
     Type("FI_HETU", "national_id", "Finnish personal identity code", (
         shaped(r"\b\d{6}[-+ABCDEFYXWVU]\d{3}[0-9A-FHJ-NPR-Y]\b", 0.89, by(stdnum.fi.hetu), behind=14),
