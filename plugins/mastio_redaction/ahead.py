@@ -14,7 +14,9 @@ from .records import value_at
 _MARK = r"[ \t\r]+|</?[A-Za-z][^<>\n]{0,80}>|<!\[CDATA\[|&(?:nbsp|quot|gt|lt);|[*_`'\"]"
 _BETWEEN = (
     rf"(?>(?:{_MARK}){{0,12}})(?P<line>(?:\n|(?<=>)\n[ \t]{{0,8}}\n)[ \t]{{0,24}}(?>(?:<[^<>\n]{{1,80}}>){{0,4}}))?"
-    rf"(?P<mark>(?>(?:\][ \t]?(?:=|:)|\)[ ]?=|[:=>|(\[]|->|\.{{3,}}|_{{3,}}|#[ ]?:|(?<= )-(?= )|\u2192)"
+    rf"(?P<mark>(?>(?:\][ \t]?(?:=|:)|\)[ ]?=|[:=>|(\[]|->|\.{{3,}}|_{{3,}}|#[ ]?:|(?<= )-(?= )|\u2192"
+    rf"|(?<=[ ]{{3}})(?=\S)|\)[ ]?\{{"
+    rf"|,?[ ](?:with|value|val|text)[ ]?[:=]?[ ]?(?=['\"]))"
     rf"(?:[>|][+-]?[ \t\r]{{0,3}}\n[ \t]{{1,24}}|[ \t]+|{_MARK}|[(\[:>=]|%[sdr](?=['\"])|(?<=['\"]),){{0,8}}))?"
     rf"(?(line)|(?(mark)|(?<=[>*`(\[])))"
     rf"(?>(?:{_MARK}){{0,6}})(?=[^\s<>|)\]])"
@@ -33,7 +35,7 @@ _IS_OPTION = re.compile(r"(?:\A|\s)--?[A-Za-z][\w-]{0,40}\Z")
 
 _VERB = (
     r"(?:is|was|are|were|equals|reads|being|ist|war|lautet|lauten|heisst|sind|est|etait|sont|es|era|son|e|sono|sao|is|luidt|"
-    r"was|to|as|jest|brzmi|use|enter|wurde|wird|werd|foi|fue|on file)"
+    r"was|to|as|jest|brzmi|use|enter|wurde|wird|werd|foi|fue|staat|steht|on file)"
 )
 _MARKUP = r"<[A-Za-z][^<>\n]{0,40}>|\*\*|__"
 _WORDS = re.compile(
@@ -57,9 +59,15 @@ _CALL = re.compile(r"\([ ]?(?P<quote>['\"])(?P<v>[^'\"\n]{2,160})(?P=quote)[ ]?\
 _SECOND = re.compile(r"['\"],[ ]?(?P<quote>['\"])(?P<v>[^'\"\n]{2,160})(?P=quote)[ ]?\)")
 """The second argument of a call, where the first one is the label: `put("imei", "…")`."""
 
-_SPEAKER = r"(?:[\[(][^\[\]()\n]{1,24}[\])][ ]?)?(?:<[^<>\n]{1,24}>|[^\W\d][\w .-]{0,30}(?:[ ]?\([^()\n]{1,20}\))?[:>])"
+_SPEAKER = (
+    r"(?:[\[(][^\[\]()\n]{1,24}[\])][ ]?|\d{1,2}:\d{2}(?::\d{2})?[ ]{1,3})?"
+    r"(?:[A-Z]{3,12}[ ]{1,2}|<[^<>\n]{1,24}>|[^\W\d][\w .-]{0,30}(?:[ ]?\([^()\n]{1,20}\))?[:>])"
+)
 _ANSWER = r"[ \t*_]{0,4}(?P<words>)(?>(?:[^\W\d_](?:[^\W\d_]|['-]){0,20}[,:.!;]?[ \t]){0,8})[\"'`(*]{0,3}(?=[^\s<>])"
-_ASKED = re.compile(rf"[^\n?\x9f]{{0,40}}\?(?:\n[ \t>*-]{{0,12}}{_SPEAKER}[ \t][^\n\d?\x9f]{{1,24}}(?=\n))?[\"'*_ \t]{{0,4}}(?:\n[ \t>*-]{{0,12}}){{0,3}}(?:{_SPEAKER})?{_ANSWER}")
+_ASKED = re.compile(
+    rf"[^\n?\x9f]{{0,40}}\?(?:\n[ \t>*-]{{0,12}}{_SPEAKER}[ \t][^\n\d?\x9f]{{1,24}}(?=\n))?[\"'*_ \t]{{0,4}}"
+    rf"(?:\n[ \t>*-]{{0,12}}){{0,3}}(?:{_SPEAKER})?{_ANSWER}"
+)
 """The rest of a question, who answers, and words before the answer."""
 
 _YOURS = re.compile(r"(?i)\b(?:your|ihren?|deinen?|votre|ton|tu|su|tuo|suo|seu|sua|uw|jouw|twoj|panski)\b")
@@ -176,8 +184,8 @@ def near(text: str, place: int, following: int) -> Iterator[Piece]:
 
 
 READERS: tuple[tuple[Evidence, Callable[[str, int, int, int], Iterator[Piece]]], ...] = (
-    ("form", _apart),
     ("form", _made),
+    ("form", _apart),
     ("words", _called),
     ("words", _after_words),
     ("far", _far),

@@ -336,7 +336,7 @@ def is_iso_date(text: str) -> bool:
 
 def is_number(text: str) -> bool:
     """A number that only its label announces: not a date."""
-    return _ISO_DATE.fullmatch(text) is None and has_digit(text)
+    return _ISO_DATE.match(text[:10]) is None and has_digit(text)
 
 
 def is_birth_date(text: str) -> bool:
@@ -419,7 +419,7 @@ def is_authorization(text: str) -> bool:
 
 
 _CODE = re.compile(
-    r"[A-Za-z_]+(?:[.=][A-Za-z_]+)+|_*[A-Za-z]+(?:_+[A-Za-z]+)+_*|(?:[A-Z][a-z]+){2,}|.*:|[a-z_]+=|\d{1,6}[.,]\d{1,6}%?"
+    r"\.?[A-Za-z_]+(?:[.=][A-Za-z_]+)+|_*[A-Za-z]+(?:_+[A-Za-z]+)+_*|(?:[A-Z][a-z]+){2,}|.*:|[a-z_]+=|\d{1,6}[.,]\d{1,6}%?"
 )
 """An expression of a program (`self.realm`, `encoding=encoding`, `new_password`, `SecretStr`), the next label, or a
 fraction."""
@@ -467,6 +467,14 @@ def is_very_random(text: str) -> bool:
         and any(c.islower() for c in text)
         and any(c.isupper() for c in text)
     )
+
+
+_HEX_KEY = re.compile(r"[0-9a-f]{32,64}")
+
+
+def is_key(text: str) -> bool:
+    """As `is_very_random`, or a key in hexadecimal."""
+    return is_very_random(text) or (_HEX_KEY.fullmatch(text) is not None and is_random(text))
 
 
 def is_user_name(text: str) -> bool:

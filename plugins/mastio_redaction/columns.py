@@ -250,7 +250,7 @@ def _is_row(text: str, start: int, mark: str, count: int) -> bool:
     if before and _RULE.fullmatch(text, before, end):  # the line under a head of Markdown, or above any head
         end = before - 1
         before = text.rfind("\n", 0, end) + 1
-    if end - before > MAX_HEAD or _RULE.fullmatch(text, before, end):
+    if end - before > MAX_HEAD or _RULE.fullmatch(text, before, end) or not text[before:end].strip(" \r" + mark):
         return False
     if count < 2 or len(list(_split(text, before, end, mark))) != count:
         return False

@@ -334,7 +334,9 @@ def _confirm_after(kind: str, rule: Rule, subject: str, places: list[int], hits:
                 continue
         elif _goes_on(subject, place, *value):  # perhaps the head of a row
             ends.more.append(place)
-        if rule.narrow is not None or rule.check is not None or rule.unless is not None:
+        if rule.unless is not None and rule.unless.search(subject[max(value[0] - BEFORE, 0) : value[0]]):
+            continue
+        if rule.narrow is not None or rule.check is not None:
             accepted = _accept(rule, subject, *value)
             if accepted is None:
                 ends.bare.append(place)

@@ -2,8 +2,8 @@
 
 Pure, and bounded for each label. `columns.py` asks it for tables, which these are when they run:
 
-* lists, tuples and braces of one length: `[["id", "imei"], [1, "…"]]`, `COLUMNS = ("id", "imei")` and `ROWS = [(1, "…")]`,
-  `parametrize("id,imei", [(1, "…")])`;
+* lists, tuples and braces of one length: `[["id", "imei"], [1, "…"]]`, `COLUMNS = ("id", "imei")` and
+  `ROWS = [(1, "…")]`, `parametrize("id,imei", [(1, "…")])`;
 * a structure of Go and its literals: `struct { id int; imei string }{{1, "…"}}`;
 * SQL: `SELECT '…' AS imei`, and the rows of its `UNION`.
 """
@@ -19,9 +19,7 @@ Found = tuple[list[Line], int]
 """The labelled cells of a table, and where it ends."""
 
 _FLAT = re.compile(r"\s{0,40}[\[({]([^\[\](){}]{1,4000})[\])}]")
-_LISTS = re.compile(
-    r"\s{0,8},?\s{0,8}(?:['\"](?i:rows|data|values|records)['\"]\s{0,3}:\s{0,8}\[)?(?=\s{0,40}\[)"
-)
+_LISTS = re.compile(r"\s{0,8},?\s{0,8}(?:['\"](?i:rows|data|values|records)['\"]\s{0,3}:\s{0,8}\[)?(?=\s{0,40}\[)")
 _ASSIGNED = re.compile(
     r"\s{0,8};?\s{0,8}(?:(?:const|let|var|val|final|static)\s){0,2}[A-Za-z_]\w{0,30}(?:\s?:\s?[\w\[\], ]{1,40})?"
     r"\s{0,3}:?=\s{0,3}(?:new )?[\w\[\]]{0,20}[\[({](?=\s{0,40}[\[({])"
@@ -36,7 +34,9 @@ _MEMBER = re.compile(r"[ \t]{0,16}([A-Za-z_]\w{0,39})[ \t]{1,16}[^\n;]{1,60}(?:[
 
 _IS_COLUMN = re.compile(r"\bAS\s{1,4}[\"`\[]?\w{0,40}\Z", re.IGNORECASE)
 _SELECT = re.compile(r"\bSELECT\s", re.IGNORECASE)
-_COLUMN = re.compile(r"(?:'((?:[^'\n]|'')*)'|[^,']{1,60}?)\s{1,4}AS\s{1,4}[\"`\[]?(\w{1,40})[\"`\]]?\s{0,4}(,)?", re.IGNORECASE)
+_COLUMN = re.compile(
+    r"(?:'((?:[^'\n]|'')*)'|[^,']{1,60}?)\s{1,4}AS\s{1,4}[\"`\[]?(\w{1,40})[\"`\]]?\s{0,4}(,)?", re.IGNORECASE
+)
 _UNION = re.compile(r"\s{1,8}UNION(?:\s{1,4}ALL)?\s{1,8}SELECT\s{1,8}", re.IGNORECASE)
 _SELECTED = re.compile(r"N?'((?:[^'\n]|'')*)'|([^\s,'][^,'\n;]{0,60})")
 

@@ -62,7 +62,7 @@ the this that they all and are but can for from has its not one our was who will
 user users userid user_id username user_name login name email event request req res ctx context config args kwargs options
 opts params props session settings env environ body data input payload form row record obj item str string text int integer
 bigint varchar uuid number any none null nil undefined true false required optional unknown invalid missing set found given used needed valid taken available correct page button
-failed failure successful success via using await password passwd screen prompt shell account process.env os.environ
+see log sign failed failure successful success via using await password passwd screen prompt shell account process.env os.environ
 """
 NOT_USER_NAMES = frozenset(_AFTER_USER_NAME.split())
 """Words that follow the words user name, in manuals and programs."""

@@ -242,7 +242,7 @@ TYPES = (
     )),
     Type("CL_RUT", "national_id", "Chilean RUT", (
         shaped(r"(?<![\d.])\d{1,2}\.\d{3}\.\d{3}-[\dKk]\b", 0.93, by(stdnum.cl.rut), trigger=r"\b\d{1,2}\.\d{3}\.\d{3}-[\dKk]\b", behind=16),
-        after(r"(?:rut|run)", r"\d{7,8}-[\dKk]\b", 0.95, by(stdnum.cl.rut)),
+        after(r"(?:rut|r\.u\.t|run)", r"\d{7,8}-[\dKk]\b", 0.95, by(stdnum.cl.rut)),
     )),
     Type("AR_CUIT", "national_id", "Argentinian CUIT or CUIL", (
         shaped(r"(?<![\d-])(?:2[03457]|3[034])-\d{8}-\d(?![\d-])", 0.93, by(stdnum.ar.cuit), trigger=r"\b\d{2}-\d{8}-\d\b", behind=16, ahead=2),

@@ -8,6 +8,7 @@ from dataclasses import replace
 from ..checks import (
     is_authorization,
     is_jwt,
+    is_key,
     is_mixed_password,
     is_password,
     is_random,
@@ -174,7 +175,7 @@ TYPES = (
               is_random, gap=r"(?:[_ -]?(?:key|value|id|string))?['\"]?\s{0,3}(?:[:=]|=>|:=|\bis\b|\bist\b|\best\b|\bes\b|,)\s{0,3}['\"`]?",
               ahead=540),
         after(r"(?:secret|token|api key|access key|api-?schlussel|cle (?:d.)?api|clave (?:de )?api|chiave api|chave (?:de )?api|api-?sleutel)",
-              r"[A-Za-z0-9+/_.~=-]{20,512}(?<![.])", 0.8, is_very_random,
+              r"[A-Za-z0-9+/_.~=-]{20,512}(?<![.])", 0.8, is_key,
               gap=r"['\"]?(?:\s{0,3}(?:[:=(]|=>|\b(?:is|ist|est|es|e|jest|to)\b|lautet)\s{0,3}|[ \t])['\"`]?", ahead=540),
     )),
     Type("USERNAME", "credential", "User name, by the words before it", (

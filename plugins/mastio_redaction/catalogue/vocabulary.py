@@ -32,7 +32,7 @@ _WORDS = {
     "hospital id, case history, numero de paciente, numero paziente, patientnr, krankenakte, karta pacjenta",
     "HEALTH_INSURANCE_ID": "policy (?:no|nr|num|id), policy holder id, member (?:no|nr|number), insurance (?:no|nr|number|card), insured id, subscriber "
     "(?:id|no|number), krankenversichertennummer, krankenkassennummer, kvnr, versichertennr, versicherten-?(?:nr|nummer|id), versicherungsschein, "
-    "numero de mutuelle, numero d.adherent, numero assicurato, polisnummer, verzekeringsnummer, numer polisy, poliza, numero de poliza, "
+    "numero d.assure, numero de mutuelle, numero d.adherent, numero assicurato, polisnummer, verzekeringsnummer, numer polisy, poliza, numero de poliza, "
     "numero di polizza, apolice, numero de police, afiliado, numero de afiliado, plan member",
     "LICENSE_PLATE": "vehicle registration, vrm, reg plate, amtliches kennzeichen, nummernschild, plaque d.immatriculation, plaque, placa, "
     "chapa, numer rejestracyjny, tablica rejestracyjna, nummerplaat, registreringsnummer, rendszam",
