@@ -255,11 +255,13 @@ class Engine:
 
 
 def _is_beside(subject: str, place: int, starts: Collection[int]) -> bool:
-    """Whether a value begins right behind a label, on its line, which is not the first one of a list."""
+    """Whether a value begins right behind a label, on its line, which is not the first one of a list or row."""
     end = subject.find("\n", place, place + BESIDE)
     at = next((at for at in range(place + 1, end if end >= 0 else place + BESIDE) if at in starts), -1)
-    return at >= 0 and "[" not in subject[place:at]
+    return at >= 0 and _OPENS_LIST.isdisjoint(subject[place:at])
 
+
+_OPENS_LIST = frozenset("[,;|\t")
 
 _UUID = re.compile(r"(?<![0-9A-Za-z])[0-9A-Fa-f]{8}-(?:[0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}(?![0-9A-Za-z])")
 
