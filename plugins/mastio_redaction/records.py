@@ -34,7 +34,8 @@ _HOLDERS: dict[str, Literal["value", "number", "id"]] = {
 
 _COLLECTION = r"c|vec!|list|set|tuple|array|Array|listOf|setOf|(?:[A-Za-z]{1,12}\.){1,2}(?:of|asList)"
 _LIST = re.compile(
-    rf"(?>{NOUN})['\"]?[ \t]{{0,3}}(?:[:=]{{1,2}}>?|,|(?i:in))[ \t]{{0,3}}(?:{_COLLECTION})?[\[(](?P<items>[^\[\](){{}}]{{2,600}})[\])]"
+    rf"(?>{NOUN})['\"]?[ \t]{{0,3}}(?:[:=]{{1,2}}>?|,|(?i:in))[ \t]{{0,3}}(?:{_COLLECTION})?"
+    r"[\[(](?P<items>[^\[\](){}]{2,600})[\])]"
 )
 _ITEM = re.compile(r"['\"]([^'\"\n]{2,160})['\"]|([^\s,'\"][^,'\"\n]{1,80})")
 _BULLETS = re.compile(

@@ -32,7 +32,8 @@ FOUND = {
     ),
     "parameters of a test": (f'@parametrize("name,sort_code", [\n    ("a", "{SORT}"),\n])', SORT),
     "structure of Go": (
-        f'tests := []struct {{\n\tname string\n\tsortCode string\n}}{{\n\t{{"a", "{SORT}"}},\n\t{{"b", "58-49-71"}},\n}}',
+        f'tests := []struct {{\n\tname string\n\tsortCode string\n}}{{\n\t{{"a", "{SORT}"}},\n'
+        '\t{"b", "58-49-71"},\n}',
         "58-49-71",
     ),
     "columns of SELECT": (f"SELECT '{SORT}' AS sort_code, 'x' AS note UNION ALL\nSELECT '58-49-71', 'y'", "58-49-71"),
