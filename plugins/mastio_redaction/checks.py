@@ -19,7 +19,7 @@ from typing import Any
 
 from stdnum import verhoeff
 
-from .tables import COUNTRIES, FILE_ENDINGS, IBAN_LENGTH, NOT_PASSWORDS, NOT_USER_NAMES, SOURCE_HOSTS
+from .tables import COMMON_PASSWORDS, COUNTRIES, FILE_ENDINGS, IBAN_LENGTH, NOT_PASSWORDS, NOT_USER_NAMES, SOURCE_HOSTS
 
 _NOT_DIGITS = bytes(code for code in range(256) if not 48 <= code < 58)
 _NOT_ALNUM = re.compile(r"[^0-9A-Za-z]+")
@@ -426,13 +426,15 @@ fraction."""
 
 
 def is_password(text: str) -> bool:
-    """What somebody set as a password: not a variable, a placeholder or a word about passwords."""
+    """What somebody set as a password: not a variable, a placeholder or a word, unless many have it as a password."""
     if _PLACEHOLDER.search(text) or text.lower() in NOT_PASSWORDS or _CODE.fullmatch(text) or _ISO_DATE.fullmatch(text):
         return False
     text = text.strip("*_|")  # of markup
     if not any(c.isalnum() for c in text):
         return False
-    return not text.isalpha() or not (text.islower() or text.istitle() or text.isupper())
+    if not text.isalpha() or text.lower() in COMMON_PASSWORDS:
+        return True
+    return not (text.islower() or text.istitle() or text.isupper())
 
 
 def is_strong_password(text: str) -> bool:

@@ -57,6 +57,16 @@ NOT_PASSWORDS = frozenset(
 )
 """Words that follow the word password."""
 
+_COMMON_PASSWORDS = """
+qwerty qwertz azerty qwertyuiop asdfgh asdfghjkl zxcvbn zxcvbnm abcdef letmein iloveyou sunshine monkey dragon football baseball
+basketball superman batman trustno princess hunter starwars pokemon butterfly cheese chocolate freedom
+ginger jordan killer liverpool chelsea arsenal barcelona matrix mustang ninja pepper purple ranger soccer summer
+winter tigger qazwsx correcthorse correcthorsebatterystaple hallo schatz sommer fussball
+doudou soleil chouchou estrella juventus welkom
+"""
+COMMON_PASSWORDS = frozenset(_COMMON_PASSWORDS.split())
+"""Words that published lists of leaked passwords begin with, and that are not words about passwords."""
+
 _AFTER_USER_NAME = """
 the this that they all and are but can for from has its not one our was who will with you your must may should when self cls
 user users userid user_id username user_name login name email event request req res ctx context config args kwargs options

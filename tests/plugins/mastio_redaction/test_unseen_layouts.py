@@ -52,6 +52,7 @@ FOUND = {
     "vector of R": (f'd <- data.frame(sort_code = c("{SORT}", "58-49-71"))', "58-49-71"),
     "row of values, one of which tells its type": ("CPF,563.199.037-75,55696709206", "55696709206"),
     "prompt": ("? License plate › QQ29 GXU", "QQ29 GXU"),
+    "password that is a common word": ('{"password": "letmein", "n": 1}', "letmein"),
     "plural": (f'{{"routing_nos": ["{ABA}"]}}', ABA),
     "two columns without a head": (f"Name                    Ann\nSort code               {SORT}", SORT),
     "number sign": (f"- NPI #\n  - {NPI}", NPI),
