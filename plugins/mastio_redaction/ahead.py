@@ -14,7 +14,9 @@ from .records import value_at
 _MARK = r"[ \t\r]+|</?[A-Za-z][^<>\n]{0,80}>|<!\[CDATA\[|&(?:nbsp|quot|gt|lt);|[*_`'\"]"
 _BETWEEN = (
     rf"(?>(?:{_MARK}){{0,12}})(?P<line>(?:\n|(?<=>)\n[ \t]{{0,8}}\n)[ \t]{{0,24}}(?>(?:<[^<>\n]{{1,80}}>){{0,4}}))?"
-    rf"(?P<mark>(?>(?:\][ \t]?(?:=|:)|[:=>|(\[]|->|\.{{3,}}|_{{3,}}|#[ ]?:|(?<= )-(?= )|\u2192)"
+    rf"(?P<mark>(?>(?:\][ \t]?(?:=|:)|\)[ ]?=|[:=>|(\[]|->|\.{{3,}}|_{{3,}}|#[ ]?:|(?<= )-(?= )|[\u2192\u203a\xbb]"
+    rf"|(?<=[ ]{{3}})(?=\S)|\)[ ]?\{{"
+    rf"|,?[ ](?:with|value|val|text)[ ]?[:=]?[ ]?(?=['\"]))"
     rf"(?:[>|][+-]?[ \t\r]{{0,3}}\n[ \t]{{1,24}}|[ \t]+|{_MARK}|[(\[:>=]|%[sdr](?=['\"])|(?<=['\"]),){{0,8}}))?"
     rf"(?(line)|(?(mark)|(?<=[>*`(\[])))"
     rf"(?>(?:{_MARK}){{0,6}})(?=[^\s<>|)\]])"
@@ -33,14 +35,15 @@ _IS_OPTION = re.compile(r"(?:\A|\s)--?[A-Za-z][\w-]{0,40}\Z")
 
 _VERB = (
     r"(?:is|was|are|were|equals|reads|being|ist|war|lautet|lauten|heisst|sind|est|etait|sont|es|era|son|e|sono|sao|is|luidt|"
-    r"was|to|as|jest|brzmi|use|enter)"
+    r"was|to|as|jest|brzmi|use|enter|wurde|wird|werd|foi|fue|staat|steht|on file)"
 )
+_MARKUP = r"<[A-Za-z][^<>\n]{0,40}>|\*\*|__"
 _WORDS = re.compile(
     r"(?:[_-]?[^\W\d_][\w'.-]{0,23})?(?:[ \t]\(?[^\W\d_][\w'-]{0,20}\)?){0,7}?"
     rf"[ \t](?i:{_VERB})(?:[ \t]?:)?[ \t]+"
     r"(?:(?i:set|changed|updated|recorded|listed|registered|stored|given|reset)[ \t](?:(?i:to|as)[ \t])?)?"
     r"(?:(?i:now|currently|still|nun|jetzt|maintenant|ahora|adesso|the|le|la|el|il|die|der|das|het|o|a)[ \t])?"
-    r"[\"'`(\[]?(?=\S)"
+    rf"(?:{_MARKUP})?[\"'`(\[]?(?=\S)"
 )
 _THAT_IS = re.compile(
     rf"[.,;][ \t](?i:it|this|that|das|es|c'|ce|questo|este|esto|dat|to)[ \t]?(?i:{_VERB})[ \t]+[\"'`(\[]?(?=\S)"
@@ -56,9 +59,15 @@ _CALL = re.compile(r"\([ ]?(?P<quote>['\"])(?P<v>[^'\"\n]{2,160})(?P=quote)[ ]?\
 _SECOND = re.compile(r"['\"],[ ]?(?P<quote>['\"])(?P<v>[^'\"\n]{2,160})(?P=quote)[ ]?\)")
 """The second argument of a call, where the first one is the label: `put("imei", "…")`."""
 
-_SPEAKER = r"(?:[\[(][^\[\]()\n]{1,24}[\])][ ]?)?(?:<[^<>\n]{1,24}>|[^\W\d][\w .-]{0,30}(?:[ ]?\([^()\n]{1,20}\))?[:>])"
+_SPEAKER = (
+    r"(?:[\[(][^\[\]()\n]{1,24}[\])][ ]?|\d{1,2}:\d{2}(?::\d{2})?[ ]{1,3})?"
+    r"(?:[A-Z]{3,12}[ ]{1,2}|<[^<>\n]{1,24}>|[^\W\d][\w .-]{0,30}(?:[ ]?\([^()\n]{1,20}\))?[:>])"
+)
 _ANSWER = r"[ \t*_]{0,4}(?P<words>)(?>(?:[^\W\d_](?:[^\W\d_]|['-]){0,20}[,:.!;]?[ \t]){0,8})[\"'`(*]{0,3}(?=[^\s<>])"
-_ASKED = re.compile(rf"[^\n?\x9f]{{0,40}}\?[\"'*_ \t]{{0,4}}(?:\n[ \t>*-]{{0,12}}){{0,3}}(?:{_SPEAKER})?{_ANSWER}")
+_ASKED = re.compile(
+    rf"[^\n?\x9f]{{0,40}}\?(?:\n[ \t>*-]{{0,12}}{_SPEAKER}[ \t][^\n\d?\x9f]{{1,24}}(?=\n))?[\"'*_ \t]{{0,4}}"
+    rf"(?:\n[ \t>*-]{{0,12}}){{0,3}}(?:{_SPEAKER})?{_ANSWER}"
+)
 """The rest of a question, who answers, and words before the answer."""
 
 _YOURS = re.compile(r"(?i)\b(?:your|ihren?|deinen?|votre|ton|tu|su|tuo|suo|seu|sua|uw|jouw|twoj|panski)\b")
@@ -79,10 +88,35 @@ def _apart(text: str, start: int, place: int, following: int) -> Iterator[Piece]
         match = _OPTION.match(text, place, place + 40)
     if match is not None:
         yield value_at(text, match.end(), following)
-    elif "(" in text[max(start - 2, 0) : start]:
-        second = _SECOND.match(text, place, place + 200)
+    else:
+        second = read_second(text, start, place)
         if second is not None:
-            yield second.span("v")
+            yield second
+
+
+def read_second(text: str, start: int, place: int) -> Piece | None:
+    """The second argument of a call whose first one is the label from `start` to `place`."""
+    if "(" not in text[max(start - 2, 0) : start]:
+        return None
+    second = _SECOND.match(text, place, place + 200)
+    return second.span("v") if second is not None else None
+
+
+def _made(text: str, _start: int, place: int, _following: int) -> Iterator[Piece]:
+    """What an object is made of: `password: SecretStr("…")`, `imei = String::from("…")`."""
+    if text.find("(", place, place + 90) < 0:
+        return
+    made = _MADE.match(text, place, place + 280)
+    if made is not None and _NO_VALUES.search(made["callee"]) is None:
+        yield made.span("v")
+
+
+_MADE = re.compile(
+    rf"(?>{NOUN})['\"]?\s{{0,3}}(?::[ ]?[A-Za-z][\w<>\[\].?]{{0,24}}[ ]?)?[:=]{{1,2}}>?\s{{0,3}}(?:new |&)?"
+    r"(?P<callee>(?:[A-Za-z_]\w{0,24}(?:\.|::)){0,3}(?:[A-Z]\w{0,24}|(?<=::)\w{1,24}|of|from|valueOf|parse|text))"
+    r"\(\s{0,8}[rbfNu&]?(?P<quote>['\"])(?P<v>[^'\"\n]{2,160})(?P=quote)"
+)
+_NO_VALUES = re.compile(r"(?:Error|Exception|Field|Column|Regex|Pattern|Input|Label|Option|Parameter|Header|Env)\Z")
 
 
 def _called(text: str, _start: int, place: int, _following: int) -> Iterator[Piece]:
@@ -150,6 +184,7 @@ def near(text: str, place: int, following: int) -> Iterator[Piece]:
 
 
 READERS: tuple[tuple[Evidence, Callable[[str, int, int, int], Iterator[Piece]]], ...] = (
+    ("form", _made),
     ("form", _apart),
     ("words", _called),
     ("words", _after_words),

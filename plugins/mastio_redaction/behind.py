@@ -30,6 +30,10 @@ _GROUP = re.compile(r"[^\s,;()]*\d[^\s,;()]*|[A-Z]{2,11}|[A-Z][a-z]{2,8}")
 
 def read_behind(text: str, start: int, place: int) -> Iterator[tuple[Evidence, Line]]:
     """What may be a value before the label from `start` to `place`: in brackets or a sentence with it, or near it."""
+    asserted = read_asserted(text, start)
+    if asserted is not None:
+        yield "form", (text[start:place], asserted)
+        return
     first = max(start - 40, 0)
     by: Evidence = "words"
     if text[start - 2 : start] in (" (", " ["):
@@ -51,6 +55,20 @@ def read_behind(text: str, start: int, place: int) -> Iterator[tuple[Evidence, L
                 return
     for piece in beginnings(text, end):
         yield by, (text[start:place], piece)
+
+
+_ASSERTED = re.compile(
+    r"(?i:assert|expect|equal|verify)\w{0,24}\(\s{0,20}(?P<quote>['\"])(?P<v>[^'\"\n]{2,120})(?P=quote),\s{0,20}[\w.()]{0,40}\Z"
+)
+
+
+def read_asserted(text: str, start: int) -> Piece | None:
+    """What a test expects of the expression whose last name begins at `start`: `assertEqual("…", user.imei)`."""
+    first = max(start - 200, 0)
+    if max(text.rfind('",', first, start), text.rfind("',", first, start)) < 0:
+        return None
+    match = _ASSERTED.search(text, first, start)
+    return match.span("v") if match is not None else None
 
 
 def beginnings(text: str, end: int) -> Iterator[Piece]:

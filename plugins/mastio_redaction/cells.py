@@ -29,8 +29,9 @@ Line = tuple[str, Piece]
 """A label, and the place of what may begin with its value."""
 
 NOUN = (
-    r"(?:[ _.-]{0,2}(?i:numbers?|num|nbr|no|nr|nummer|numero|numer|code|id|key|value|card|broj|numarasi)"
-    r"(?![A-Za-z0-9])\.?){0,2}"
+    r"(?:[ _.+-]{0,2}(?i:numbers?|num|nbr|no|nr|nummer|numero|numer|n\.o|n(?=[.\xb0])"
+    r"|code|id|key|value|card|broj|numarasi)"
+    r"(?![A-Za-z0-9])[.\xb0]?){0,2}(?: ?#(?![A-Za-z0-9]))?"
     r"(?:(?:_|(?<=_))\d{1,2}(?![A-Za-z0-9]))?"
 )
 """What may follow a label as a part of it."""

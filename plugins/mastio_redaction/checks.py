@@ -19,7 +19,7 @@ from typing import Any
 
 from stdnum import verhoeff
 
-from .tables import COUNTRIES, FILE_ENDINGS, IBAN_LENGTH, NOT_PASSWORDS, NOT_USER_NAMES, SOURCE_HOSTS
+from .tables import COMMON_PASSWORDS, COUNTRIES, FILE_ENDINGS, IBAN_LENGTH, NOT_PASSWORDS, NOT_USER_NAMES, SOURCE_HOSTS
 
 _NOT_DIGITS = bytes(code for code in range(256) if not 48 <= code < 58)
 _NOT_ALNUM = re.compile(r"[^0-9A-Za-z]+")
@@ -41,6 +41,12 @@ def by(module: ModuleType) -> Callable[[str], bool]:
             return False
 
     return check
+
+
+def by_digits(module: ModuleType) -> Callable[[str], bool]:
+    """As `by`, for modules that do not take every separator out themselves."""
+    check = by(module)
+    return lambda text: check(digits(text))
 
 
 def varied(text: str) -> bool:
@@ -131,7 +137,7 @@ def _add_whole(run: str, at: int, found: list[tuple[int, int]]) -> None:
     match = _WHOLE.fullmatch(run.strip(" .-_\t")) if len(run) <= _BEHIND else None
     if match is not None and _GROUPS.fullmatch("".join(str(len(group)) for group in match[0].split(match["mark"]))):
         number = match[0].replace(match["mark"], "")
-        if len(number) in _LENGTHS.get(number[:4], ()) and _is_card(number):
+        if is_card_number(number):
             start = at + len(run) - len(run.lstrip(" .-_\t"))
             found.append((start, start + len(match[0])))
 
@@ -188,6 +194,11 @@ def _is_no_card(subject: str, at: int) -> bool:
 def _is_card(number: str) -> bool:
     """Of digits that begin and count as an issuer's do."""
     return number.count(number[0]) < len(number) and luhn(number)
+
+
+def is_card_number(number: str) -> bool:
+    """Of digits alone: in an issuer's range and length, with the check digit."""
+    return len(number) in _LENGTHS.get(number[:4], ()) and _is_card(number)
 
 
 _IBAN_VALUE = {ord(c): str(int(c, 36)) for c in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
@@ -325,7 +336,7 @@ def is_iso_date(text: str) -> bool:
 
 def is_number(text: str) -> bool:
     """A number that only its label announces: not a date."""
-    return _ISO_DATE.fullmatch(text) is None and has_digit(text)
+    return _ISO_DATE.match(text[:10]) is None and has_digit(text)
 
 
 def is_birth_date(text: str) -> bool:
@@ -396,21 +407,34 @@ def is_random(text: str) -> bool:
     return kinds >= 2 and any(c.isdigit() for c in text) and entropy(text) >= 3.0
 
 
+def is_authorization(text: str) -> bool:
+    """A token, or credentials of the Basic scheme (RFC 7617): base64 of `name:password`."""
+    if is_random(text):
+        return True
+    try:
+        said = base64.b64decode(text, validate=True)
+    except ValueError:
+        return False
+    return b":" in said[1:] and said.isascii() and bool(said.decode("ascii").isprintable())
+
+
 _CODE = re.compile(
-    r"[A-Za-z_]+(?:[.=][A-Za-z_]+)+|_*[A-Za-z]+(?:_+[A-Za-z]+)+_*|(?:[A-Z][a-z]+){2,}|.*:|[a-z_]+=|\d{1,6}[.,]\d{1,6}%?"
+    r"\.?[A-Za-z_]+(?:[.=][A-Za-z_]+)+|_*[A-Za-z]+(?:_+[A-Za-z]+)+_*|(?:[A-Z][a-z]+){2,}|.*:|[a-z_]+=|\d{1,6}[.,]\d{1,6}%?"
 )
 """An expression of a program (`self.realm`, `encoding=encoding`, `new_password`, `SecretStr`), the next label, or a
 fraction."""
 
 
 def is_password(text: str) -> bool:
-    """What somebody set as a password: not a variable, a placeholder or a word about passwords."""
+    """What somebody set as a password: not a variable, a placeholder or a word, unless many have it as a password."""
     if _PLACEHOLDER.search(text) or text.lower() in NOT_PASSWORDS or _CODE.fullmatch(text) or _ISO_DATE.fullmatch(text):
         return False
     text = text.strip("*_|")  # of markup
     if not any(c.isalnum() for c in text):
         return False
-    return not text.isalpha() or not (text.islower() or text.istitle() or text.isupper())
+    if not text.isalpha() or text.lower() in COMMON_PASSWORDS:
+        return True
+    return not (text.islower() or text.istitle() or text.isupper())
 
 
 def is_strong_password(text: str) -> bool:
@@ -445,6 +469,14 @@ def is_very_random(text: str) -> bool:
         and any(c.islower() for c in text)
         and any(c.isupper() for c in text)
     )
+
+
+_HEX_KEY = re.compile(r"[0-9a-f]{32,64}")
+
+
+def is_key(text: str) -> bool:
+    """As `is_very_random`, or a key in hexadecimal."""
+    return is_very_random(text) or (_HEX_KEY.fullmatch(text) is not None and is_random(text))
 
 
 def is_user_name(text: str) -> bool:

@@ -14,6 +14,7 @@ from functools import partial
 
 from .cells import MAX_HEAD, MAX_LABEL, Line, Piece, is_head, label_start, labelled, noun_end, strip
 from .grid import Grids
+from .program_rows import Found, items, read_program_rows
 
 MAX_CELL_LINES = 24
 """Lines of a record with line ends in it."""
@@ -50,6 +51,14 @@ _RULE = re.compile(r"[\s|:+=-]*")
 """A line that only draws: `|---|:--:|`."""
 
 
+_INTRO = re.compile(
+    r"[ \t]{0,4}(?:(?:#|--|//|;|%|\*)[ \t]{0,3}(?:[A-Za-z ]{2,20}:[ \t]{0,3})?"
+    r"|(?i:columns?|cols|fields|headers?|head|spalten|felder|colonnes|columnas|colonne|campi|kolommen|colunas)"
+    r"[ \t]{0,2}:[ \t]{0,3})"
+)
+"""What stands before the head of a table on its line: `# columns: `."""
+
+
 class Tables:
     """The tables of a text. Each is read once, from its head, with every column: the other columns of a head may have
     labels too.
@@ -75,7 +84,7 @@ class Tables:
         self._tries += 1
         if self._tries > MAX_TRIES:
             return []
-        found = _sql(text, place) or _lists(text, place) or _list_table(text, place)
+        found = _sql(text, place) or read_program_rows(text, place) or _list_table(text, place)
         if found is None and text[line_end : line_end + 1] == "\n":
             found = _delimited(text, place, line_end)
         if found is None:
@@ -88,10 +97,6 @@ class Tables:
     def has(self, place: int) -> bool:
         """Whether a place is in the last table that was read."""
         return place <= self._until
-
-
-Found = tuple[list[Line], int]
-"""The labelled cells of a table, and where it ends."""
 
 
 def _plain(text: str) -> str:
@@ -120,6 +125,8 @@ def _delimited(text: str, place: int, end: int) -> Found | None:
     mark = _mark_of(text, start, place, end)
     if mark is None:
         return None
+    intro = _INTRO.match(text, start, place) if mark else None
+    start = intro.end() if intro is not None else start
     head = list(_split(text, start, end, mark))
     if not all(is_head(text[a:b]) for a, b in head) or _is_row(text, start, mark, len(head)):
         return None
@@ -129,6 +136,8 @@ def _delimited(text: str, place: int, end: int) -> Found | None:
     names = [text[a:b] for a, b in head]
     at = end + 1
     records = _Records(text, mark)
+    is_loose = mark == "|" and len(names) > 2 and not names[0] and names[-1] != ""
+    loose: list[Piece] = []
     while at < len(text):
         stop = records.end(at)
         if stop - at > 100_000:
@@ -140,6 +149,12 @@ def _delimited(text: str, place: int, end: int) -> Found | None:
             cells = _aligned(text, at, stop, head) if mark == "  " else list(_split(text, at, stop, mark))
             if len(cells) < 2 <= len(head):
                 break
+            if is_loose and len(cells) == 2 and cells[0][0] == cells[0][1]:  # AsciiDoc: each cell on a line
+                loose.append(cells[1])
+                if len(loose) < len(names) - 1:
+                    at = stop + 1
+                    continue
+                cells, loose = [cells[0], *loose], []
             if len(head) == 1 and not _is_entry(text[at:stop].strip()):
                 break
             lines += labelled(names, cells)
@@ -235,7 +250,7 @@ def _is_row(text: str, start: int, mark: str, count: int) -> bool:
     if before and _RULE.fullmatch(text, before, end):  # the line under a head of Markdown, or above any head
         end = before - 1
         before = text.rfind("\n", 0, end) + 1
-    if end - before > MAX_HEAD or _RULE.fullmatch(text, before, end):
+    if end - before > MAX_HEAD or _RULE.fullmatch(text, before, end) or not text[before:end].strip(" \r" + mark):
         return False
     if count < 2 or len(list(_split(text, before, end, mark))) != count:
         return False
@@ -254,7 +269,7 @@ def _sql(text: str, place: int) -> Found | None:
     lines: list[Line] = []
     at = values.end()
     while (row := _TUPLE.match(text, at)) is not None:
-        lines += labelled(head, _items(text, *row.span(1)))
+        lines += labelled(head, items(text, *row.span(1), _ITEM))
         at = row.end()
     return (lines, at) if lines else None
 
@@ -263,7 +278,7 @@ def _copied(text: str, at: int, head: Sequence[str]) -> Found | None:
     """The rows of `COPY … FROM stdin`, or the one of `INSERT … SELECT`."""
     selected = _SELECT.match(text, at, at + MAX_HEAD)
     if selected is not None:
-        return list(labelled(head, _items(text, *selected.span(1)))), selected.end()
+        return list(labelled(head, items(text, *selected.span(1), _ITEM))), selected.end()
     copied = _COPY.match(text, at, at + 120)
     if copied is None:
         return None
@@ -293,39 +308,6 @@ def _list_table(text: str, place: int) -> Found | None:
         lines += labelled(names, (strip(text, *cell.span(1)) for cell in _LIST_CELL.finditer(text, at, row.end())))
         at = row.end()
     return (lines, at) if lines else None
-
-
-_FLAT = re.compile(r"\s{0,40}\[([^\[\]{}]{1,4000})\]")
-_TO_ROWS = re.compile(r"\s{0,8},?\s{0,8}(?:['\"](?i:rows|data|values|records)['\"]\s{0,3}:\s{0,8}\[)?(?=\s{0,40}\[)")
-_STRING = re.compile(r"\s*(?:\"([^\"\n]*)\"|'([^'\n]*)'|([^,'\"]*))\s*(?:,|\Z)")
-
-
-def _lists(text: str, place: int) -> Found | None:
-    """Lists of one length, the first of which has the label as an item: `[["id", "imei"], [1, "…"]]`."""
-    opening = text.rfind("[", max(place - MAX_HEAD, 0), place)
-    head = _FLAT.match(text, opening) if opening >= 0 else None
-    if head is None or head.end() < place:
-        return None
-    names = [text[a:b] for a, b in _items(text, *head.span(1), _STRING)]
-    if len(names) < 2 or not all(map(is_head, names)):
-        return None
-    lines: list[Line] = []
-    at = head.end()
-    while (between := _TO_ROWS.match(text, at)) is not None and (row := _FLAT.match(text, between.end())) is not None:
-        cells = list(_items(text, *row.span(1), _STRING))
-        if len(cells) != len(names):
-            break
-        lines += labelled(names, cells)
-        at = row.end()
-    return (lines, at) if lines else None
-
-
-def _items(text: str, start: int, end: int, item: re.Pattern[str] = _ITEM) -> Iterator[Piece]:
-    at = start
-    while at < end and (match := item.match(text, at, end)) is not None:
-        group = match.lastindex or 3
-        yield strip(text, *match.span(group))
-        at = match.end()
 
 
 def find_table_head(head: str, text: str) -> str:

@@ -80,6 +80,7 @@ class Engine:
                 triggers.setdefault(rule.trigger, []).append((kind.name, rule, _confirm_of(rule)))
         self._rules = list(triggers.values())
         self._encoded = len(self._rules)
+        self._worded = frozenset(kind.name for kind in self.types if not kind.structured)
         self._own = Own(custom) if custom else None
         expressions = [expression.encode("latin-1") for expression in (*triggers, *_ENCODED, labels.ASSIGNMENT)]
         flags = [0] * len(triggers) + [hyperscan.HS_FLAG_SINGLEMATCH] * len(_ENCODED) + [0]
@@ -230,7 +231,7 @@ class Engine:
                     confirm(kind, rule, subject, places, hits, places_of)
         bare = places_of.bare
         if bare and hits:
-            found = {hit.start for hit in hits}
+            found = {hit.start for hit in hits if hit.type not in self._worded}
             bare = [place for place in bare if not _is_beside(subject, place, found)]
         if bare or places_of.more or names:
             self._find_labelled(subject, bare + places_of.more, names, hits, only)
@@ -254,10 +255,13 @@ class Engine:
 
 
 def _is_beside(subject: str, place: int, starts: Collection[int]) -> bool:
-    """Whether a value begins right behind a label, on its line."""
+    """Whether a value begins right behind a label, on its line, which is not the first one of a list or row."""
     end = subject.find("\n", place, place + BESIDE)
-    return any(at in starts for at in range(place + 1, end if end >= 0 else place + BESIDE))
+    at = next((at for at in range(place + 1, end if end >= 0 else place + BESIDE) if at in starts), -1)
+    return at >= 0 and _OPENS_LIST.isdisjoint(subject[place:at])
 
+
+_OPENS_LIST = frozenset("[,;|\t")
 
 _UUID = re.compile(r"(?<![0-9A-Za-z])[0-9A-Fa-f]{8}-(?:[0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}(?![0-9A-Za-z])")
 
@@ -332,6 +336,8 @@ def _confirm_after(kind: str, rule: Rule, subject: str, places: list[int], hits:
                 continue
         elif _goes_on(subject, place, *value):  # perhaps the head of a row
             ends.more.append(place)
+        if rule.unless is not None and rule.unless.search(subject[max(value[0] - BEFORE, 0) : value[0]]):
+            continue
         if rule.narrow is not None or rule.check is not None:
             accepted = _accept(rule, subject, *value)
             if accepted is None:

@@ -22,8 +22,8 @@ from typing import NamedTuple, get_args
 
 from mastio.decoding import View
 
-from .ahead import READERS, near
-from .behind import beginnings, read_behind
+from .ahead import READERS, near, read_second
+from .behind import beginnings, read_asserted, read_behind
 from .cells import Evidence, Line, label_start
 from .checks import is_iso_date, is_strong_password
 from .columns import Tables
@@ -218,15 +218,25 @@ _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 def split_words(name: str) -> str:
-    """A name with its words apart: `customerImei` as `customer Imei`."""
+    """A name with its words apart, the last one in the singular: `customerImeis` as `customer Imei`."""
+    if name[-1:] == "s" and _PLURAL.search(name) is not None:
+        name = name[:-1]
     return name if name.islower() else _HUMP.sub(" ", name)
 
 
-ASSIGNMENT = r"[a-z0-9][A-Z][A-Za-z0-9]{1,40}(?:['\"]?\s{0,2}[:=]|\(['\"]|>|['\"][ ,])"
+_PLURAL = re.compile(
+    r"(?:(?<![A-Za-z])|(?<=[a-z])(?=[A-Z]))(?:[A-Za-z][a-z]{2,30}(?<![sjui])(?<!ire)|(?i:no|id|nr))s\Z"
+)
+"""A name whose last word is in the plural. Short ones (`nhs`) and many in `is`, `us`, `ss` are not."""
+
+
+ASSIGNMENT = r"[a-z0-9][A-Z][A-Za-z0-9]{1,40}(?:['\"]?\s{0,2}[:=]|\(['\"]|>|['\"][ ,;|\t]|\(\)[ ]?\))"
 """Expression of the automaton: the end of a name such as `customerImei`, and what follows where it names a value: an
 assignment, a call with a string (`setImei("…")`), the end of a tag, or of a string."""
 
-_JOINED = re.compile(r"([A-Za-z0-9]{2,60})(?:['\"]?\s{0,2}[:=]|\(['\"]|>|(?P<string>['\"][ ,]))\Z")
+_JOINED = re.compile(
+    r"([A-Za-z0-9]{2,60})(?:['\"]?\s{0,2}[:=]|\(['\"]|>|(?P<string>['\"][ ,;|\t])|(?P<call>\(\)[ ]?\)))\Z"
+)
 _SETTERS = ("set ", "with ", "add ", "put ", "use ", "new ")
 _OPENING = re.compile(r"[=>]?\s{0,3}(?:[A-Za-z&][\w.<>\[\]]{0,24}\s{0,2}=\s{0,2})?(?:[bfruLN@$]{1,2}(?=['\"]))?['\"`]?")
 _REST_OF_TAG = re.compile(r"['\"](?: [\w:.-]{1,24}=['\"][^'\"<>\n]{0,40}['\"]){0,3} ?>\s{0,20}")
@@ -240,12 +250,19 @@ def _joined(text: str, place: int, following: int) -> Iterator[tuple[Evidence, L
     if match is None or opening is None:
         return
     label = split_words(match[1])
-    if text[place - 2] == "(" and not label.startswith(_SETTERS):  # getText("user.name")
+    if match["call"]:  # assertEquals("…", user.getImei())
+        piece = read_asserted(text, match.start())
+        if piece is not None:
+            yield "form", (label, piece)
+    elif text[place - 2] == "(" and not label.startswith(_SETTERS):  # getText("user.name")
         yield "loose", (label, value_at(text, place, following))
     elif match["string"]:
         yield from (
             ("form", (label, piece)) for piece, is_weak in read_members(text, match.end(1), following) if not is_weak
         )
+        second = read_second(text, match.start(), match.end(1))
+        if second is not None:
+            yield "form", (label, second)
         tag = _REST_OF_TAG.match(text, match.end(1), place + 120)
         if tag is not None:
             yield "form", (label, value_at(text, tag.end(), following))

@@ -32,7 +32,11 @@ _HOLDERS: dict[str, Literal["value", "number", "id"]] = {
 }  # fmt: skip
 """Members that hold a value and do not say what it is."""
 
-_LIST = re.compile(rf"(?>{NOUN})['\"]?[ \t]{{0,3}}[:=]{{1,2}}>?[ \t]{{0,3}}[\[(](?P<items>[^\[\](){{}}]{{2,600}})[\])]")
+_COLLECTION = r"c|vec!|list|set|tuple|array|Array|listOf|setOf|(?:[A-Za-z]{1,12}\.){1,2}(?:of|asList)"
+_LIST = re.compile(
+    rf"(?>{NOUN})['\"]?[ \t]{{0,3}}(?:[:=]{{1,2}}>?|,|(?i:in))[ \t]{{0,3}}(?:{_COLLECTION})?"
+    r"[\[(](?P<items>[^\[\](){}]{2,600})[\])]"
+)
 _ITEM = re.compile(r"['\"]([^'\"\n]{2,160})['\"]|([^\s,'\"][^,'\"\n]{1,80})")
 _BULLETS = re.compile(
     rf"(?>{NOUN})['\"]?[ \t]{{0,3}}:[ \t\r]{{0,3}}\n"
@@ -63,7 +67,7 @@ _LINE_END = re.compile(r"[\n}\[\]<>\x9f]")
 _RECORD_END = re.compile(r"[}\[\]<>\x9f]|\n[ \t]*(?:\r?\n|- )|;\s*\n")
 _ELEMENT_END = re.compile(r"[}\[\]\x9f]|\n[ \t]*\r?\n|</(?:tr|dict|record|row|div)>|<label", re.IGNORECASE)
 _NO_VALUE = frozenset(("", " ", "\n", "'", '"', "{", "["))
-_BREAK = re.compile(r"[\s,;|<]")
+_BREAK = re.compile(r"[\s,;|<&\x9f]")
 
 
 def value_at(text: str, start: int, following: int) -> Piece:
@@ -79,7 +83,8 @@ def value_at(text: str, start: int, following: int) -> Piece:
 
 def read_list(text: str, label: str, place: int) -> Iterator[Line]:
     """The items of a list that is called as the label says."""
-    match, item = _LIST.match(text, place, place + 660), _ITEM
+    opens = text.find("[", place, place + 40) >= 0 or text.find("(", place, place + 40) >= 0
+    match, item = _LIST.match(text, place, place + 660) if opens else None, _ITEM
     if match is None:
         match, item = _BULLETS.match(text, place, place + 2_000), _BULLET
     if match is None:

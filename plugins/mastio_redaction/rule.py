@@ -94,11 +94,11 @@ _SPACE = re.compile(r"\[ _-\]\??| \??(?![^\[]*\])|-\?")
 """A space or hyphen between two words, however it is written."""
 
 GAP = (
-    r"(?:[ _.-]{0,2}(?=[bciknsv])"
-    r"(?:numbers?|num|nbr|no|nr|nummer|numero|numer|code|id|key|value|str|n\N{DEGREE SIGN}|card"
+    r"(?:[ _.+-]{0,2}(?=[bciknsv])"
+    r"(?:numbers?|num|nbr|no|nr|nummer|numero|numer|code|id|key|value|str|n\N{DEGREE SIGN}|n\.o|n(?=\.)|card"
     r"|broj|numarasi)(?![A-Za-z])\.?){0,2}"
-    r"\.?['\"]?(?: ?\((?!\+?\d[\d ]{0,5}\)[ ./-]{0,3}\d)[^()\n]{1,20}\))?"
-    r"[ \t]{0,3}(?::=|=>|[:=#>|,-]|(?:is|was|ist|est|es|e|are)\b)?[:=]?\s{0,3}['\"#]?"
+    r"\.?(?: ?#(?=[:=\s]))?['\"]?(?: ?\((?!\+?\d[\d ]{0,5}\)[ ./-]{0,3}\d)[^()\n]{1,20}\))?"
+    r"[ \t]{0,3}(?::=|=>|[:=#>|,-]|(?:is|was|ist|war|lautet|est|es|e|era|foi|are)\b)?[:=]?\s{0,3}['\"#]?"
 )
 """What stands between a word and the value that it announces."""
 
@@ -112,13 +112,14 @@ def after(
     gap: str = GAP,
     narrow: Narrow | None = None,
     ahead: int = 320,
+    unless: str | None = None,
 ) -> Rule:
     """A value that the words before it give away, also as the name of a member: `tax id`, `tax_id`, `taxId`.
 
     Words and the gap are read in any case, the value as it is given. The gap is read once and as far as it goes: where
     no value follows then, no shorter gap is tried, or a text of nothing but such words would take many times as long.
     """
-    words = _SPACE.sub("[ _-]?", words)
+    words = _SPACE.sub("[ _+-]?", words)
     exact = re.compile(rf"(?>(?i:{gap}))(?P<v>{value})")
     return Rule(
         rf"(?i)(?:\b|_)(?:{words})\d?(?:\b|_|(?:number|nummer|num|no|nr|id|key|value|code)\b)",
@@ -128,4 +129,5 @@ def after(
         narrow,
         0,
         ahead,
+        re.compile(unless) if unless else None,
     )

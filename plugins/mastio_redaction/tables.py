@@ -57,12 +57,22 @@ NOT_PASSWORDS = frozenset(
 )
 """Words that follow the word password."""
 
+_COMMON_PASSWORDS = """
+qwerty qwertz azerty qwertyuiop asdfgh asdfghjkl zxcvbn zxcvbnm abcdef letmein iloveyou sunshine monkey dragon football baseball
+basketball superman batman trustno princess hunter starwars pokemon butterfly cheese chocolate freedom
+ginger jordan killer liverpool chelsea arsenal barcelona matrix mustang ninja pepper purple ranger soccer summer
+winter tigger qazwsx correcthorse correcthorsebatterystaple hallo schatz sommer fussball
+doudou soleil chouchou estrella juventus welkom
+"""
+COMMON_PASSWORDS = frozenset(_COMMON_PASSWORDS.split())
+"""Words that published lists of leaked passwords begin with, and that are not words about passwords."""
+
 _AFTER_USER_NAME = """
 the this that they all and are but can for from has its not one our was who will with you your must may should when self cls
 user users userid user_id username user_name login name email event request req res ctx context config args kwargs options
 opts params props session settings env environ body data input payload form row record obj item str string text int integer
 bigint varchar uuid number any none null nil undefined true false required optional unknown invalid missing set found given used needed valid taken available correct page button
-failed failure successful success via using await password passwd screen prompt shell account process.env os.environ
+see log sign failed failure successful success via using await password passwd screen prompt shell account process.env os.environ
 """
 NOT_USER_NAMES = frozenset(_AFTER_USER_NAME.split())
 """Words that follow the words user name, in manuals and programs."""

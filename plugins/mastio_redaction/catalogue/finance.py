@@ -5,12 +5,14 @@ from __future__ import annotations
 from stdnum import cusip, isin, lei
 
 from ..checks import by, find_iban, has_digit, is_aba, is_base58check, is_bech32, is_bic, is_very_random, seek_cards
+from ..grouping import CARD_TRIGGER, IBAN_TRIGGER, seek_grouped_cards, seek_grouped_ibans
 from ..rule import Type, after, shaped, sought
 from .vocabulary import spoken
 
 TYPES = (
     Type("CREDIT_CARD", "financial", "Payment card number", (
-        sought(r"[2-6](?:[ ._\t-]?\d){12,18}(?:\b|_)", seek_cards, 0.94),
+        sought(CARD_TRIGGER, seek_cards, 0.94),
+        sought(CARD_TRIGGER, seek_grouped_cards, 0.93),
     )),
     Type("CARD_SECURITY_CODE", "financial", "Card security code, by the words before it", (
         after(rf"(?:cvv2?|cvc2?|csc|cvn|card code|security code|card verification|prufziffer|kartenprufnummer|cryptogramme|{spoken('CARD_SECURITY_CODE')})",
@@ -18,11 +20,11 @@ TYPES = (
     )),
     Type("CARD_EXPIRY", "financial", "Card expiry, by the words before it", (
         after(rf"(?:exp(?:iry|ires|iration)?(?: date)?|card expiry|valid (?:thru|until)|gultig bis|caduca|scadenza|validade|{spoken('CARD_EXPIRY')})",
-              r"(?:0[1-9]|1[0-2])[/-](?:20)?[2-4]\d(?!\d|[/-])", 0.75),
+              r"(?:0[1-9]|1[0-2])[/-](?:20)?[2-4]\d(?!\d|[/-])", 0.75, unless=r"(?i)\b(?:lot|batch|charge)\b.{0,30}\Z"),
     )),
     Type("IBAN_CODE", "financial", "International bank account number", (
-        shaped(r"\b[A-Za-z]{2}\d{2}(?:[ -]?[A-Za-z0-9]){11,42}", 0.98,
-               trigger=r"(?i)\b[A-Z]{2}\d{2}(?:[ -]?[A-Z0-9]{4}){2}[ -]?[A-Z0-9]{3}", narrow=find_iban, behind=18, ahead=48),
+        shaped(r"(?<![A-Za-z0-9])[A-Za-z]{2}\d{2}(?:[ -]?[A-Za-z0-9]){11,42}", 0.98, trigger=IBAN_TRIGGER, narrow=find_iban, behind=18, ahead=48),
+        sought(IBAN_TRIGGER, seek_grouped_ibans, 0.97),
     )),
     Type("BIC_CODE", "financial", "Bank identifier code (SWIFT), by the words before it", (
         after(r"(?:bic|swift|bank identifier code)(?:[/ -](?:swift|bic))?", r"(?i:[A-Z]{6}[A-Z0-9]{2}(?:[A-Z0-9]{3})?)\b", 0.9, is_bic),

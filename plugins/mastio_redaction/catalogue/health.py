@@ -16,7 +16,7 @@ def _is_nhs(text: str) -> bool:
 
 TYPES = (
     Type("MEDICAL_RECORD_NUMBER", "health", "Medical record or patient number, by the words before it", (
-        after(r"(?:mrn|medical record|patient(?:en)?(?:[ _-]?(?:id|no|nr|number|nummer))|health record|chart (?:number|no)|hospital (?:number|no)|numero de dossier|"
+        after(r"(?:mrn|medical record|patient(?:en)?(?:[ _-]?(?:id|identifier|no|nr|number|nummer))|health record|chart (?:number|no)|hospital (?:number|no)|numero de dossier|"
               rf"{spoken('MEDICAL_RECORD_NUMBER')})", r"[A-Z]{0,4}-?\d[\dA-Z-]{4,14}\b(?!-)", 0.85, is_number),
     )),
     Type("UK_NHS", "health", "UK NHS number", (
@@ -38,7 +38,7 @@ TYPES = (
         after(r"bc phn", r"9\d{3}[ -]?\d{3}[ -]?\d{3}(?!\d)", 0.95, by(bc_phn)),
     )),
     Type("ICD10_CODE", "health", "Diagnosis (ICD-10), by the words before it", (
-        after(r"(?:icd-?10(?:-?(?:cm|gm))?|diagnos(?:is|e|es|tic|tico|tiek)|dx)", r"[A-TV-Z]\d[0-9AB](?:\.[0-9A-Z]{1,4})?\b", 0.85),
+        after(r"(?:icd(?:-?(?:9|10|11))?(?:-?(?:cm|gm))?|diagnos(?:is|e|es|tic|tico|tiek)|dx)", r"[A-TV-Z]\d[0-9AB](?:\.[0-9A-Z]{1,4})?\b", 0.85),
     )),
     Type("HEALTH_INSURANCE_ID", "health", "Health insurance number, by the words before it", (
         after(r"(?:health insurance|insurance (?:id|member|policy)|member id|policy number|krankenversicherten|versichertennummer|"

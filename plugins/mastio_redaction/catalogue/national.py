@@ -43,7 +43,7 @@ import stdnum.tr.tckimlik
 import stdnum.us.itin
 import stdnum.za.idnr
 
-from ..checks import by, digits, is_date, is_number, is_verhoeff, varied
+from ..checks import by, by_digits, digits, is_date, is_number, is_verhoeff, varied
 from ..rule import Type, after, shaped
 from .vocabulary import spoken
 
@@ -56,6 +56,12 @@ _AREA = r"(?!000|666)[0-8]\d{2}"
 def _is_ssn(text: str) -> bool:
     """Ranges are in the expression; these two were printed on cards as examples, and many have used them."""
     return varied(text) and digits(text) not in ("078051120", "219099999")
+
+
+def _is_passport(text: str) -> bool:
+    """Four digits or more; two in nine signs, as in numbers of the kind `C01X00T47` (ICAO Doc 9303)."""
+    count = sum(c.isdigit() for c in text)
+    return count >= 4 or (count >= 2 and len(text) == 9)
 
 
 def _is_medicare(text: str) -> bool:
@@ -93,12 +99,12 @@ def _is_hkid(text: str) -> bool:
 
 TYPES = (
     Type("US_SSN", "national_id", "US social security number", (
-        shaped(rf"(?<![\d-]){_AREA}-(?!00)\d{{2}}-(?!0000)\d{{4}}(?![\d-])", 0.9, _is_ssn, trigger=r"\b\d{3}-\d{2}-\d{4}\b", behind=14, ahead=2),
+        shaped(rf"(?<![\d-]){_AREA}-(?!00)\d{{2}}-(?!0000)\d{{4}}(?![\d-])", 0.9, _is_ssn, trigger=r"\d{3}-\d{2}-\d{4}\b", behind=14, ahead=2),
         after(r"(?:ssn|social security|soc\.? sec|seguro social)", rf"{_AREA}[ -]?(?!00)\d{{2}}[ -]?(?!0000)\d{{4}}{_N}", 0.92, _is_ssn),
     )),
     Type("US_ITIN", "national_id", "US individual taxpayer number", (
         shaped(r"(?<![\d-])9\d{2}-\d{2}-\d{4}(?![\d-])", 0.92, by(stdnum.us.itin), trigger=r"\b9\d{2}-\d{2}-\d{4}\b", behind=14, ahead=2),
-        after(r"(?:itin|individual taxpayer identification)", rf"9\d{{2}}[ -]?\d{{2}}[ -]?\d{{4}}{_N}", 0.95, by(stdnum.us.itin)),
+        after(r"(?:itin|individual taxpayer(?: identification)?|tin|tax(?:payer)? (?:id|number|no))", rf"9\d{{2}}[ -]?\d{{2}}[ -]?\d{{4}}{_N}", 0.95, by_digits(stdnum.us.itin)),
     )),
     Type("UK_NINO", "national_id", "UK national insurance number", (
         shaped(r"\b(?!BG|GB|NK|KN|TN|NT|ZZ)[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z] ?\d{2} ?\d{2} ?\d{2} ?[A-D]\b", 0.92,
@@ -149,11 +155,11 @@ TYPES = (
         after(r"(?:nif|contribuinte|numero fiscal|identificacao fiscal)", rf"[1-3568]\d{{2}}[ .]?\d{{3}}[ .]?\d{{3}}{_N}", 0.95, by(stdnum.pt.nif)),
     )),
     Type("NL_BSN", "national_id", "Dutch citizen service number, by the words before it", (
-        after(r"(?:bsn|burger ?service ?nummer|citizen service number|sofi)(?:-?n(?:r|ummer))?", rf"\d{{3,4}}[ .]?\d{{2,3}}[ .]?\d{{2,3}}{_N}", 0.95, by(stdnum.nl.bsn)),
+        after(r"(?:bsn|burger ?service ?nummer|citizen service number|sofi)(?:-?n(?:r|ummer))?", rf"\d{{3,4}}[ .-]?\d{{2,3}}[ .-]?\d{{2,3}}{_N}", 0.95, by(stdnum.nl.bsn)),
     )),
     Type("BE_NATIONAL_NUMBER", "national_id", "Belgian national number", (
         shaped(r"(?<![\d.])\d{2}\.\d{2}\.\d{2}-\d{3}\.\d{2}(?!\d)", 0.96, by(stdnum.be.nn), trigger=r"\b\d{2}\.\d{2}\.\d{2}-\d{3}\.\d{2}\b", behind=20),
-        after(r"(?:rijksregister(?:nummer|nr)?|registre national|numero national|nationaal nummer|national (?:register )?number|insz|niss)", rf"\d{{6}}[ -]?\d{{3}}[ -]?\d{{2}}{_N}", 0.95, by(stdnum.be.nn)),
+        after(r"(?:rijksregister(?:nummer|nr)?|registre national|numero (?:de )?(?:registre )?national|nationaal nummer|national (?:register )?number|insz|niss)", rf"\d{{6}}[ -]?\d{{3}}[ -]?\d{{2}}{_N}", 0.95, by(stdnum.be.nn)),
     )),
     Type("IE_PPS", "national_id", "Irish personal public service number", (
         shaped(r"\b\d{7}[A-W][AHWTX]?\b", 0.85, by(stdnum.ie.pps), behind=12),
@@ -168,7 +174,7 @@ TYPES = (
         after(r"(?:person nummer|personal (?:identity )?number|samordningsnummer|pnr)", rf"(?:19|20)?\d{{6}}[-+ ]?\d{{4}}{_N}", 0.94, by(stdnum.se.personnummer)),
     )),
     Type("NO_FODSELSNUMMER", "national_id", "Norwegian birth number, by the words before it", (
-        after(r"(?:f.dselsn(?:umme)?r|personnummer|fnr|norwegian id|national identity)", rf"\d{{6}}[ ]?\d{{5}}{_N}", 0.95, by(stdnum.no.fodselsnummer)),
+        after(r"(?:f.dselsn(?:umme)?r|personnummer|fnr|norwegian (?:id|birth|personal)|birth (?:number|no|nr)|national identity)", rf"\d{{6}}[ -]?\d{{5}}{_N}", 0.95, by_digits(stdnum.no.fodselsnummer)),
     )),
     Type("FI_HETU", "national_id", "Finnish personal identity code", (
         shaped(r"\b\d{6}[-+ABCDEFYXWVU]\d{3}[0-9A-FHJ-NPR-Y]\b", 0.89, by(stdnum.fi.hetu), behind=14),
@@ -178,6 +184,7 @@ TYPES = (
     )),
     Type("CZ_BIRTH_NUMBER", "national_id", "Czech or Slovak birth number", (
         shaped(r"(?<![\d/])\d{6}/\d{3,4}(?![\d/])", 0.9, by(stdnum.cz.rc), trigger=r"\b\d{6}/\d{3}", behind=14, ahead=3),
+        after(r"(?:rodne cislo|rodnecislo|r\.c\.|(?:czech|slovak) (?:birth|personal|id)|birth (?:number|no|nr))", rf"\d{{6}}/?\d{{3,4}}{_N}", 0.94, by(stdnum.cz.rc)),
     )),
     Type("RO_CNP", "national_id", "Romanian personal number, by the words before it", (
         after(r"(?:cnp|cod numeric personal)", rf"[1-9]\d{{12}}{_N}", 0.96, by(stdnum.ro.cnp)),
@@ -238,15 +245,15 @@ TYPES = (
     )),
     Type("CL_RUT", "national_id", "Chilean RUT", (
         shaped(r"(?<![\d.])\d{1,2}\.\d{3}\.\d{3}-[\dKk]\b", 0.93, by(stdnum.cl.rut), trigger=r"\b\d{1,2}\.\d{3}\.\d{3}-[\dKk]\b", behind=16),
-        after(r"(?:rut|run)", r"\d{7,8}-[\dKk]\b", 0.95, by(stdnum.cl.rut)),
+        after(r"(?:rut|r\.u\.t|run)", r"\d{7,8}-[\dKk]\b", 0.95, by(stdnum.cl.rut)),
     )),
     Type("AR_CUIT", "national_id", "Argentinian CUIT or CUIL", (
         shaped(r"(?<![\d-])(?:2[03457]|3[034])-\d{8}-\d(?![\d-])", 0.93, by(stdnum.ar.cuit), trigger=r"\b\d{2}-\d{8}-\d\b", behind=16, ahead=2),
         after(r"(?:cuit|cuil)(?:/cui[tl])?", rf"(?:2[03457]|3[034])[ -]?\d{{8}}[ -]?\d{_N}", 0.95, by(stdnum.ar.cuit)),
     )),
     Type("PASSPORT", "national_id", "Passport number, by the words before it", (
-        after(rf"(?:passport|reisepass|passeport|pasaporte|passaporto|passaporte|paspoort|paszportu?|pass-?n(?:r|ummer)|travel document|{spoken('PASSPORT')})", r"(?=[A-Z0-9]{0,8}\d)[A-Z]{0,3}[0-9A-Z]{5,9}\b",
-              0.85, lambda v: sum(c.isdigit() for c in v) >= 4),
+        after(rf"(?:passport|reisepass|passeport|pasaporte|passaporto|passaporte|paspoort|paszportu?|pass-?n(?:r|ummer)|pass (?:number|no)|travel doc(?:ument)?|{spoken('PASSPORT')})", r"(?=[A-Z0-9]{0,8}\d)[A-Z]{0,3}[0-9A-Z]{5,9}\b",
+              0.85, _is_passport),
     )),
     Type("DRIVER_LICENSE", "national_id", "Driver's licence, by the words before it", (
         after(rf"(?:driv(?:er|ing)(?:'?s)? licen[cs]e|dl|fuhrerschein|permis de conduire|permiso de conducir|licencia de conducir|patente|"

@@ -141,7 +141,7 @@ TYPES = (
                trigger=r"\b0(?:20|1\d{2,3}|7\d{3}|8\d{2})\)? \d{3,4} ?\d{3,4}\b", behind=22, ahead=3),
         after(r"(?:phone|telephone|tel|mobile|mobil|cell|fax|call(?: me| us)?(?: at| on)?|sms|whatsapp|telefon|telefono|telefone|handy|"
               rf"portable|movil|cellulare|celular|telemovel|telefoon|rufnummer|handynummer|telefonu|komorka|contact number|mobiel|gsm|{spoken('PHONE_NUMBER')})", 
-              r"(?!(?<![\d+A-Za-z])\+\d)\(?\+?\(?\d(?:[ ()./-]{0,3}\d){6,14}(?!\d)", 0.85, is_any_phone),
+              r"(?!(?<![\d+A-Za-z])\+\d)\(?\+?\(?\d(?:[ ()./-]{0,3}\d){6,14}(?!\d)", 0.85, is_any_phone, unless=r"\b10\.\d{4,9}/\S{0,40}\Z|class=['\"][\w -]{0,12}cell['\"]>\Z"),
     )),
     Type("PERSON", "pii", "Name of a person, by a list of names and the words around", (
         *(shaped(_RUN, 0.7, trigger=trigger, narrow=find_name, behind=48, ahead=80) for trigger in _SURE),
@@ -174,7 +174,7 @@ TYPES = (
         after(_BORN, DATE, 0.9, is_birth_date),
     )),
     Type("AGE", "pii", "Age of a person, by the words around it", (
-        after(r"(?:aged?|alter|idade|edad|eta|leeftijd)", r"(?:1[01]\d|[1-9]\d?)(?!\d|[.%/:-]\d| ?%)", 0.7, gap=r"['\"]?(?: ?[:=] ?| of | )['\"]?"),
+        after(r"(?:aged?|alter|idade|edad|eta|leeftijd)", r"(?:1[01]\d|[1-9]\d?)(?!\d|[dhms]\b|[.%/:-]\d| ?%)", 0.7, gap=r"['\"]?(?: ?[:=] ?| of | )['\"]?"),
         shaped(r"(?<![\d.])(?:1[01]\d|[1-9]?\d)(?:[ -]years?[ -]old| y/o| yo\b| Jahre alt| ans\b(?= |[.,;!?]|$)| anos de (?:edad|idade)| anni di eta| jaar oud)", 0.75,
                trigger=r"\d(?:[ -]years?[ -]old| y/o| yo\b| Jahre alt| anos de (?:edad|idade)| jaar oud)", behind=28),
     )),

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from ..checks import (
+    is_authorization,
     is_jwt,
+    is_key,
     is_mixed_password,
     is_password,
     is_random,
@@ -13,7 +16,7 @@ from ..checks import (
     is_user_name,
     is_very_random,
 )
-from ..rule import Rule, Type, after, shaped
+from ..rule import Check, Rule, Type, after, shaped
 from .vocabulary import spoken
 
 _END = r"(?![A-Za-z0-9_-])"
@@ -44,6 +47,12 @@ _PASSWORD_VALUE = r"(?:[^\s\"'`,;<>(){}\[\]\\\x9f&]|&(?!\w{1,30}=))"
 
 _NO_CALL = r"(?![A-Za-z_][\w.]{0,120}\()"
 """Not a call of a program: `password = base64.b64encode(…)`."""
+
+
+def _compound(words: str, value: str, check: Check, gap: str) -> Rule:
+    """As `after`, where the words may be the end of a longer one: `Initialpasswort`."""
+    return replace(after(words, value, 0.8, check, gap=gap), trigger=rf"(?i)(?:{words})\b")
+
 
 TYPES = (
     Type(
@@ -138,21 +147,24 @@ TYPES = (
     )),
     Type("CONNECTION_STRING", "credential", "Connection string with a password", (
         shaped(r"\b(?:[a-z][a-z0-9+.-]{1,24})://[^\s/:@\"'<>\x9f]{0,64}:[^\s/@\"'<>\x9f]{1,128}@[^\s\"'<>\x9f,;)]{1,200}", 0.96,
-               trigger=r"[a-z]://[^\s/:@\"'<>\x9f]{0,64}:[^\s/@\"'<>\x9f]{1,128}@", behind=230, ahead=201),
+               trigger=r"[a-z0-9]://[^\s/:@\"'<>\x9f]{0,64}:[^\s/@\"'<>\x9f]{1,128}@", behind=230, ahead=201),
     )),
     Type("HTTP_AUTHORIZATION", "credential", "Bearer token and basic credentials", (
-        shaped(r"\b(?i:bearer|basic|token)\s{1,2}(?P<v>[A-Za-z0-9+/._~-]{16,4096}={0,2})", 0.9, is_random,
+        shaped(r"\b(?i:bearer|basic|token)\s{1,2}(?P<v>[A-Za-z0-9+/._~-]{16,4096}={0,2})", 0.9, is_authorization,
                trigger=r"(?i)\b(?:bearer|basic|token)\s{1,2}[A-Za-z0-9+/._~-]{12}", behind=32, ahead=4100),
     )),
     Type("PASSWORD", "credential", "Password, PIN or passphrase, by the words before it", (
-        after(r"(?:password|passwort|passwd|passphrase|mot de passe|contrasena|parola d.ordine|palavra-passe|senha|"
-              r"wachtwoord|kennwort|pwd|passcode|has.o|clave de acceso|parola|mdp|" + spoken("PASSWORD") + r")(?:s|_?(?:is|for [a-z ]{1,24} is))?", rf"{_NO_CALL}{_PASSWORD_VALUE}{{4,128}}(?<![.?])", 0.85,
+        after(r"(?:password|passwort|kennwort|wachtwoord|passwd|passphrase|mot de passe|contrasena|parola d.ordine|palavra-passe|senha|"
+              r"pwd|passcode|has.o|clave de acceso|parola|mdp|" + spoken("PASSWORD") + r")(?:s|_?(?:is|for [a-z ]{1,24} is))?", rf"{_NO_CALL}{_PASSWORD_VALUE}{{4,128}}(?<![.?])", 0.85,
               is_password, gap=_PASSWORD_GAP),
-        after(r"(?:password|passwort|passwd|passphrase|mot de passe|contrasena|senha|wachtwoord|kennwort|pwd|has.o)", rf"{_QUOTED}{{8,128}}(?<![.?])", 0.8,
+        after(r"(?:password|passwort|kennwort|wachtwoord|passwd|passphrase|mot de passe|contrasena|palavra-passe|senha|pwd|mdp|has.o)", rf"{_QUOTED}{{8,128}}(?<![.?])", 0.8,
               is_strong_password, gap=r" ['\"`]?"),
         after(r"(?:pass|(?:root|db|user|admin|wifi)?pw|psw|psk|clave)", rf"{_NO_CALL}{_PASSWORD_VALUE}{{6,128}}(?<![.?])", 0.8, is_mixed_password, gap=r"['\"]?\s{0,2}[:=]>?\s{0,2}['\"`]?"),
+        _compound(r"passwort|kennwort|wachtwoord", rf"{_NO_CALL}{_PASSWORD_VALUE}{{4,128}}(?<![.?])", is_password, _PASSWORD_GAP),
+        _compound(r"passwort|kennwort|wachtwoord", rf"{_QUOTED}{{8,128}}(?<![.?])", is_strong_password, r" ['\"`]?"),
         shaped(rf"\s(?:-u|--user)[ =]['\"]?[A-Za-z0-9._@-]{{1,64}}:(?P<v>{_PASSWORD_VALUE}{{4,128}})", 0.85, is_mixed_password,
                trigger=r"\s(?:-u|--user)[ =]['\"]?[A-Za-z0-9._@-]{1,64}:", behind=80, ahead=130),
+        after(r"(?:pin ?code|code pin|geheimzahl|pinnummer)", r"\d{4,8}(?!\d|-\d)", 0.8, gap=r"[ ]"),
         after(r"(?:pin|pin code|geheimzahl)", r"\d{4,8}(?!\d|-\d)", 0.8,
               gap=r"['\"]?\s{0,2}(?:code)?\s?(?:[:=]|\bis\b|\bist\b|\best\b|\bes\b)\s{0,2}['\"]?"),
     )),
@@ -162,12 +174,14 @@ TYPES = (
               r"api-?schlussel|cle api|clave api|chiave api|chave api|api-?sleutel|klucz api|" + spoken("SECRET") + ")", rf"{_NO_CALL}[A-Za-z0-9+/_.~=-]{{16,512}}(?<![.])", 0.8,
               is_random, gap=r"(?:[_ -]?(?:key|value|id|string))?['\"]?\s{0,3}(?:[:=]|=>|:=|\bis\b|\bist\b|\best\b|\bes\b|,)\s{0,3}['\"`]?",
               ahead=540),
-        after(r"(?:secret|token|api key|access key)",
-              r"[A-Za-z0-9+/_.~=-]{20,512}(?<![.])", 0.8, is_very_random,
+        after(r"(?:secret|token|api key|access key|api-?schlussel|cle (?:d.)?api|clave (?:de )?api|chiave api|chave (?:de )?api|api-?sleutel)",
+              r"[A-Za-z0-9+/_.~=-]{20,512}(?<![.])", 0.8, is_key,
               gap=r"['\"]?(?:\s{0,3}(?:[:=(]|=>|\b(?:is|ist|est|es|e|jest|to)\b|lautet)\s{0,3}|[ \t])['\"`]?", ahead=540),
     )),
     Type("USERNAME", "credential", "User name, by the words before it", (
         after(r"(?:user[_ -]?name|user[_ -]?id|login|benutzer(?:name)?|utilisateur|nom d.utilisateur|usuario|nome utente|gebruikersnaam|utilizador|nazwa uzytkownika|" + spoken("USERNAME") + ")",
               r"[A-Za-z0-9](?:[A-Za-z0-9_@+-]|[.](?=[A-Za-z0-9])){2,63}+(?!['\"]?[\[(]|[/\\])", 0.7, is_user_name, gap=r"['\"]?\s{0,2}(?:[:=]|\bis\b|\bist\b|\best\b|\bes\b)\s{0,2}['\"`]?"),
+        after(r"(?:user name|user ?id|login|benutzername|anmeldename|nom d.utilisateur|identifiant|nombre de usuario|usuario|nome utente|utente|gebruikersnaam|nome de usuario|utilizador)",
+              r"(?:[a-z]{1,20}[._][a-z]{2,20}\d{1,4}|[a-z]{4,20}(?<!int)\d{2,4})(?![\w.(\[/-])", 0.7, is_user_name, gap=r"(?: (?:is|was|ist|war|lautet|est|es|e|era|jest))? ['\"`]?"),
     )),
 )  # fmt: skip

@@ -32,20 +32,20 @@ _WORDS = {
     "hospital id, case history, numero de paciente, numero paziente, patientnr, krankenakte, karta pacjenta",
     "HEALTH_INSURANCE_ID": "policy (?:no|nr|num|id), policy holder id, member (?:no|nr|number), insurance (?:no|nr|number|card), insured id, subscriber "
     "(?:id|no|number), krankenversichertennummer, krankenkassennummer, kvnr, versichertennr, versicherten-?(?:nr|nummer|id), versicherungsschein, "
-    "numero de mutuelle, numero d.adherent, numero assicurato, polisnummer, verzekeringsnummer, numer polisy, poliza, numero de poliza, "
+    "numero d.assure, numero de mutuelle, numero d.adherent, numero assicurato, polisnummer, verzekeringsnummer, numer polisy, poliza, numero de poliza, "
     "numero di polizza, apolice, numero de police, afiliado, numero de afiliado, plan member",
     "LICENSE_PLATE": "vehicle registration, vrm, reg plate, amtliches kennzeichen, nummernschild, plaque d.immatriculation, plaque, placa, "
     "chapa, numer rejestracyjny, tablica rejestracyjna, nummerplaat, registreringsnummer, rendszam",
     "CARD_SECURITY_CODE": "cvv code, cvc code, cvx, cid code, code de securite, codigo de seguridad, codice di sicurezza, beveiligingscode, "
     "codigo de seguranca, kod cvv, sicherheitscode, kartenprufziffer",
     "CARD_EXPIRY": "ablaufdatum, date d.expiration, fecha de caducidad, fecha de vencimiento, data di scadenza, vervaldatum, data de validade, "
-    "data waznosci, expires (?:on|end), good thru, verfallsdatum, gultig",
+    "data waznosci, caducidad, vencimiento, vence, expira, expiracion, gultigkeit, validita, valido hasta, valido ate, valable jusqu.au, geldig tot, expires (?:on|end), good thru, verfallsdatum, gultig",
     "DATE_OF_BIRTH": "birth date, birthdate, dateofbirth, ne le, date naiss, data nasc, fecha nac, geb dat, f nacimiento, szuletesi datum, "
     "datum narozeni, datum rodenja, dogum tarihi, data nasterii, gimimo data",
     "VAT_NUMBER": "vat reg, vat registration, umsatzsteuer-?id-?(?:nr|nummer)?, umsatzsteueridentifikationsnummer, ust-?id-?nr, numero de tva, "
     "numero iva, nif-iva, btw-?(?:id|nr|nummer), nip ue, tax id eu, mwst-?nr, moms, alv, numer vat",
     "USERNAME": "nom d.usager, identifiant, nombre usuario, nome de utilizador, nome de usuario, uzytkownik, brukernavn, anvandarnamn, "
-    "benutzerkennung, inlognaam, account login, login name",
+    "benutzerkennung, anmeldename, anmeldekennung, kennung, inlognaam, account login, login name, account name, user login",
     "BIC_CODE": "swift/bic, bic/swift, kod bic, code bic, codigo bic, codice bic",
 }
 
