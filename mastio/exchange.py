@@ -159,6 +159,7 @@ class AssertionCredential:
 @dataclass(frozen=True, slots=True)
 class Restriction:
     """The limits that a credential adds to the policies of its agent (`mastio.restriction`).
+
     Globs for `kinds` of actions, `models` (`provider/model`, a model's own name, or an alias) and request `paths`. An
     empty tuple sets no limit. A caller under any restriction, even an empty one, gets no credential of the agent
     itself.
@@ -188,6 +189,7 @@ Credential = (
 @dataclass(frozen=True, slots=True)
 class Principal:
     """The enrolled identity that all credentials of a request are bound to. `name` is empty for an unknown caller.
+
     `credential` describes how the identity was proven, for the audit entry (thumbprints only). `version` changes
     whenever anything that a policy can read changes; caches use it as a key. `restriction` limits what the agent may
     do; the core enforces it, authorizers can ignore it. `address` is the client address that the edge saw.
@@ -249,6 +251,7 @@ class Bound:
 @dataclass(frozen=True, slots=True)
 class Question:
     """The inputs, besides the body, that determine the answer to a request. Used to answer from a cache.
+
     `context`: everything else that goes upstream and may change the answer (operation, target, query, headers).
     `has_one_answer`: True if a repeated request is meant to get the same answer (no sampling, no outside lookup).
     """
@@ -284,6 +287,7 @@ class Stream(Protocol):
 @dataclass(frozen=True, slots=True)
 class Intake:
     """The rules for receiving the body of a request. `limit`: its maximum size, in bytes.
+
     `streams`: the body is forwarded as it arrives, without inspection; a small one is still read first.
     """
 
@@ -591,6 +595,7 @@ async def _nothing() -> None:
 @dataclass(slots=True)
 class Reply:
     """The result of dispatch. `facts` go into the outcome entry; a stream completes them before its end.
+
     `close` releases the upstream of a streamed body; it is called exactly once, also when the client hangs up.
     `encode_break` returns the last bytes of a stream that cannot continue. None: an error event in the caller's dialect
     if the reply is a stream of server-sent events, and nothing otherwise.

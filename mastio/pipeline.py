@@ -428,6 +428,7 @@ class Pipeline:
 
     async def _approve(self, inspected: Inspected, progress: Progress) -> Approved:
         """Asks a human for approval where policies require it. Raises `Denied` as long as there is no approval.
+
         After the wait, the agent and the policies are evaluated again: both may have changed.
         """
         asked = inspected.decision
@@ -526,6 +527,7 @@ class Pipeline:
         digest: str | None = None,
     ) -> dict[str, Any]:
         """The members that describe a request in an audit entry. Text that the agent wrote is masked.
+
         `digest`: the digest of the body, if it is already known.
         """
 
@@ -682,6 +684,7 @@ class Pipeline:
 
     def _challenge(self, head: RequestHead, error: MastioError) -> RawHeaders:
         """The `WWW-Authenticate` headers of a 401 (RFC 9110 §15.5.2), at whatever stage it was raised.
+
         Empty if the error carries its own challenge.
         """
         if not isinstance(error, AuthenticationError) or any(name == "WWW-Authenticate" for name, _ in error.headers):

@@ -52,6 +52,7 @@ class Once(Protocol):
 
 class Leases(Protocol):
     """The remaining amounts of budgets, shared by all workers and replicas.
+
     Do not call it for each exchange: lease a part, spend it locally, and report.
     """
 
