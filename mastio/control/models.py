@@ -155,13 +155,13 @@ Limit = Annotated[int, Field(ge=0, le=MAX_LIMIT)]
 
 
 class Body(BaseModel):
-    """What callers send."""
+    """The base class of request bodies."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
 class Answer(BaseModel):
-    """What they get."""
+    """The base class of response bodies."""
 
     model_config = ConfigDict(frozen=True)
 

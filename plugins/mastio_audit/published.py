@@ -39,7 +39,8 @@ def sign_head(head: Head, keys: LogKeys, now: float) -> bytes:
 
 
 async def verify_beginning(reader: LogReader, signed: Checkpoint, who: str) -> None:
-    """Verifies that the log begins as signed; `who`: the holder of `signed`, for messages. Raises `ChainError`, `StoreError`."""
+    """Verifies that the log begins as signed; `who`: the holder of `signed`, for messages. Raises `ChainError`,
+    `StoreError`."""
     head = (await reader.extent()).head
     size = 0 if head is None else head.size
     if size < signed.size:
