@@ -1,4 +1,4 @@
-"""When a provider that keeps failing is left alone, so that nobody waits for it in vain. Pure; the clock comes in.
+"""The circuit breaker of a provider: after repeated failures it gets no calls for a time. Pure; time is a parameter.
 
     closed ──THRESHOLD failures in a row──▶ open ──pause over──▶ one call tries ──success──▶ closed
                                              ▲                        │

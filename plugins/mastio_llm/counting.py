@@ -1,4 +1,4 @@
-"""How much a call may use, and how much it used where the provider does not say. Pure.
+"""The most that a call may use, and an estimate of its usage if the provider reports none. Pure.
 
 Before: a bound that holds, since limits rely on it. No token is shorter than a byte, nobody reads beyond a model's
 context, nobody writes more than was allowed or than the model can. After: the same bound, marked as one (`estimated`):

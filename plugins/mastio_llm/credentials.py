@@ -1,4 +1,4 @@
-"""How the appliance proves to a provider who it is: headers for one request.
+"""The appliance's authentication to a provider: headers for one request.
 
 A key is sent as it is. A token is fetched from where the provider's cloud gives them out (`mastio.oauth_client`). A
 signature is made for each request (`mastio.sigv4`).

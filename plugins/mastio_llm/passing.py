@@ -1,4 +1,4 @@
-"""What of a request goes to the provider, and what of its reply comes back, besides the bodies. Pure; allow lists."""
+"""The headers that go to the provider, and the reply headers that come back. Pure; allow lists."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What models cost: a table with a date, the operator's own rows before it, and the arithmetic. Pure.
+"""The prices of models: a table with a date, the operator's own rows before it, and the arithmetic. Pure.
 
 Prices are read as decimal USD for a million tokens and kept as whole pico-USD for one, so that nothing is rounded but
 the sum of a call: up, to a whole nano-USD. What is not in the table has no price, which is not the same as being free.
@@ -92,7 +92,7 @@ class Price:
     context: int | None = None
 
     def nano_usd(self, usage: Mapping[str, int]) -> int:
-        """What a call cost."""
+        """The cost of a call, in nano-USD."""
         tier = self.tiers[-1] if usage.get("input_tokens", 0) > self.tiers[-1].above else self.tiers[0]
         return _round_up(tier.cost(usage))
 

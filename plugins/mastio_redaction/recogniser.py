@@ -47,7 +47,7 @@ class Recogniser:
         )
 
     async def find_all(self, texts: Sequence[str]) -> list[list[Span]] | None:
-        """The spans found in each text; None if the recogniser does not answer and is optional. Raises
+        """The spans found in each text; None if it does not answer and `when_broken` is "allow". Raises
         `InspectionError`."""
         try:
             async with asyncio.timeout(self._settings.deadline_ms / 1000):
