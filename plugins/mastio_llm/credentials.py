@@ -34,7 +34,7 @@ class Credential(Protocol):
     def secrets(self) -> tuple[bytes, ...]: ...
 
     async def headers(self, method: str, path: str, headers: Headers, body: bytes) -> Headers:
-        """What proves this request to `path` (behind the base URL). Raises `DispatchError`."""
+        """The authentication headers of this request to `path` (behind the base URL). Raises `DispatchError`."""
 
     def forget(self) -> bool:
         """The provider refused it. Whether the next one may be another."""

@@ -73,7 +73,7 @@ def request_headers(head: RequestHead, choice: Choice, named: Collection[bytes] 
 
 @lru_cache(maxsize=1024)
 def goes_up(name: bytes, kind: ProviderKind) -> bool:
-    """Whether a header of the caller's goes to providers of this kind, whatever the settings add."""
+    """True if a header of the caller goes to providers of this kind, whatever the settings add."""
     return name in UP or _is_of(SPEAKERS[kind].prefix, name)
 
 

@@ -21,7 +21,7 @@ PICO = 10**6
 """USD for a million tokens, in pico-USD for one."""
 
 _VENDOR = re.compile(r"(?:.*/)?(?:(?:[a-z]{2,6}\.)?(?:anthropic|openai|google)\.)?")
-"""What clouds write before a model's own name."""
+"""Regular expression for the prefix that clouds write before a model's own name."""
 
 Usd = Annotated[Decimal, Field(ge=0, le=1_000_000, decimal_places=6)]
 
@@ -105,7 +105,7 @@ class Price:
         return _round_up(max(tier.most(read, written) for tier in self.tiers if read > tier.above))
 
     def most_written(self, read: int, nano_usd: int) -> int:
-        """How much a call that reads so much may write, at most, and cost no more than that. Below zero: nothing."""
+        """The most tokens that a call that reads `read` tokens may write at a cost of `nano_usd`. Below zero: none."""
         return min((nano_usd * 1000 - tier.most(read, 0)) // tier.output for tier in self.tiers if read > tier.above)
 
 
@@ -138,7 +138,7 @@ class PriceTable(BaseModel):
 
 
 FREE = Price((Tier(-1, 0, 0, 0, 0, 0),))
-"""What runs on one's own machines."""
+"""The price of models on one's own machines."""
 
 
 class Prices:
