@@ -23,7 +23,7 @@ from mastio.exchange import Principal, Route
 from mastio.refusals import network_of
 
 WAIT_SECONDS = 20.0
-"""How long a body waits for room before its caller is told to come back."""
+"""Seconds that a body waits for memory before its caller is told to come back."""
 
 MOST_WAITING = 64
 """Bodies of one caller that may wait for room; the server keeps the beginning of each."""
@@ -38,7 +38,7 @@ RULE = "admission/"
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """How many slots there are, and how much of them and of memory one caller may have.
+    """The number of slots, and the share of slots and memory that one caller may have.
 
     `agents`, `admins`, `strangers`: slots for each kind of caller; auditors have as many as admins and operators.
     `agent_share`: the most that one agent may hold, as a part of `agents`. `body_bytes`: bytes of bodies that one
@@ -162,7 +162,7 @@ class Slots:
         self.free += 1
 
     def held(self, caller: str) -> int:
-        """How many the caller has."""
+        """The number of slots that the caller holds."""
         return self._held.get(caller, 0)
 
 

@@ -22,7 +22,7 @@ from mastio.wire import RawHeaders, Send, send_body, send_response, send_start
 
 
 class Stages(Protocol):
-    """What an answer needs of the pipeline."""
+    """The parts of the pipeline that an answer uses."""
 
     async def record(self, entry: Entry) -> int: ...
 
@@ -63,11 +63,12 @@ class Answer:
 
     @property
     def is_ending(self) -> bool:
-        """Whether the outcome has been, or is being, written: what is being sent now is the end."""
+        """True if writing the outcome entry has begun: what is sent from now on is the end of the reply."""
         return self._tried
 
     def settle(self) -> None:
-        """What was set aside is given back, once, and what was used is counted: before the caller holds the end."""
+        """Settles the reservations, once: counts the usage and gives back the rest. Called before the caller has the
+        end."""
         if not self._settled:
             self._settled = True
             used = self._recorded.meter.usage
@@ -90,7 +91,7 @@ class Answer:
             self._count(reply.status, await self._stream(reply, reply.body))
 
     async def _stream(self, reply: Reply, windows: AsyncIterator[Window]) -> str:
-        """What became of it, as a word for the metrics."""
+        """Sends the reply as a stream. Returns its result as a word for the metrics."""
         digest = hmac.new(self._digest_key, digestmod=hashlib.sha256)
         size, watching = 0, self._watching
         try:
@@ -153,7 +154,8 @@ class Answer:
             self._count(499, "cancelled")
 
     def _facts(self) -> dict[str, Any]:
-        """What is known of a reply that did not come to its end: who was answering, for one."""
+        """The facts of a reply for the outcome entry, also of one that did not complete, such as the provider that
+        answered."""
         facts = {} if self._reply is None else self._stages.mask_facts(self._recorded, dict(self._reply.facts))
         return {**facts, **({} if self._watching is None else describe(self._watching.findings()))}
 

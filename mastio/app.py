@@ -73,7 +73,7 @@ class App:
         self._in_step = in_step
         self._edge_secret = edge_secret
         self.requests = 0
-        """How many have come so far; a worker whose count stands still is idle."""
+        """The number of requests so far. A worker whose number does not change is idle."""
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -120,7 +120,7 @@ class App:
 
 
 async def _turn_away(error: MastioError, request_id: str, send: Send) -> None:
-    """What belongs to no route of ours has no dialect and no kind, so it is not recorded."""
+    """Refuses a request that matches no route. It has no dialect and no kind, so it is not recorded."""
     status, headers, body = render("problem", error, request_id)
     await send_response(send, status, [*headers, (b"x-request-id", request_id.encode("ascii"))], body)
 
@@ -216,7 +216,8 @@ async def open_app(data: Path, slot: int, host_memory: HostMemory, config: Path 
 
 
 def own(settings: Settings, database_url: str) -> Own:
-    """Where the appliance itself listens, its workers and its database included, which no upstream may be."""
+    """The addresses of the appliance itself, its workers and its database included. No upstream may have one of
+    them."""
     public = parse_base_url(settings.server.public_url)
     ports = {settings.edge.port, public.port}
     for listen in (settings.server.listen, settings.edge.app):

@@ -1,10 +1,10 @@
-"""What an agent may do only when a human has approved it: asked for once, waited for, used once.
+"""Approvals by humans: one request for each agent action, a wait for the answer, one use.
 
 The pipeline asks here when policies say `NeedsApproval`. A hold is bound to the agent and to its very request, by a
 keyed digest: the same request again finds the same hold, on every worker and replica, and another request never does.
-Path, query, headers that go upstream and body are the request; what only traces it is not. A human sees its path, query
-and headers, names and sizes. The hold is taken in the moment before the intent is written; after a crash in between it
-is used and nothing was done.
+The request is its path, query, body and the headers that go upstream, without headers that only trace it. A human sees
+its path, query and headers, names and sizes. The hold is taken in the moment before the intent is written; after a
+crash in between it is used and nothing was done.
 """
 
 from __future__ import annotations

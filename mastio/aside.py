@@ -31,8 +31,8 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 SWITCH_SECONDS = 0.0001
-"""How long the thread goes on when the event loop wants to run. An exchange gives the interpreter away, and waits for
-it, a dozen times; with Python's five milliseconds it would take sixty more beside long work."""
+"""Seconds that the thread continues while the event loop waits for the interpreter. An exchange gives the interpreter
+away, and waits for it, a dozen times; with Python's five milliseconds it would take sixty more beside long work."""
 
 SHORT = 16 * 1024
 """Bytes of a text that counts as short, unless it has more than `FEW` values."""
@@ -58,7 +58,7 @@ def serve(kind: Kind, name: str) -> None:
 
 
 def is_short(raw: bytes) -> bool:
-    """Whether the work on a text is short enough for the event loop. The count of values is an upper bound."""
+    """True if the work on a text is short enough for the event loop. The number of values is an upper bound."""
     if len(raw) <= FEW:
         return True
     return len(raw) <= SHORT and sum(map(raw.count, (b",", b"[", b"{", b"\n", b"&"))) <= FEW

@@ -44,11 +44,11 @@ def window_at(period: Period, at: float) -> Window:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What a worker reports of one lease, and wants of it. Amounts in the budget's unit.
+    """The report of a worker on one lease, and its request for more. Amounts in the budget's unit.
 
-    `used`: in all so far under this lease. `reserved`: set aside now for exchanges under way. `keep`, at least as much:
-    what the worker may go on setting aside while the claim is under way, so it must stay. `needs`: what exchanges wait
-    for, in their order. `spare`: what it would like beyond that, for exchanges to come.
+    `used`: the total so far under this lease. `reserved`: set aside now for exchanges in progress. `keep`: the lowest
+    amount that the lease must hold while the claim is processed, because the worker may go on setting it aside.
+    `needs`: amounts that exchanges wait for, in order. `spare`: an amount wanted beyond that, for exchanges to come.
     """
 
     lease: str
@@ -63,10 +63,10 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """What became of a claim. `held`: the lease now, beyond what is reported as used.
+    """The answer to a claim. `held`: the lease now, beyond the reported use.
 
-    `elsewhere`: what other workers hold, and `idle` what of it was not set aside when they last said so. `pressed`:
-    somebody waits for more than there is, so nobody should hold what is not needed at once.
+    `elsewhere`: the amount that other workers hold; `idle`: the part of it that was not set aside at their last report.
+    `pressed`: the budget cannot meet all needs, so no worker should hold more than it needs at once.
     """
 
     held: int
@@ -86,7 +86,7 @@ class Usage:
 
 
 def decide(limit: int, spent: int, elsewhere: int, claim: Claim, pressed: bool = False) -> tuple[int, int]:
-    """What the lease holds from now on, and how much of the needs that meets.
+    """Returns the new amount of the lease, and how much of the needs it meets.
 
     More than `keep` is given only as far as `spent`, what is held `elsewhere` and this lease stay within the limit.
     A need is met whole or not at all: a part of one, held idle here, would only be missing elsewhere.

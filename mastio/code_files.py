@@ -1,4 +1,4 @@
-"""Which code is on the disk. Standard library only, for the supervisor."""
+"""The digest of the code files on disk. Standard library only, for the supervisor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `scripts/compose` has done inside the app image, where Python is.
+"""The part of `scripts/compose` that runs inside the app image, where Python is.
 
 `settle` writes the settings as `deploy.sh --native` does and prints what `docker-compose.yml` needs of them, as lines
 `NAME='value'`; `welcome` prints how to use the appliance.

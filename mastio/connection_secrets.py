@@ -1,6 +1,6 @@
-"""What the credential of each kind of connection looks like: its members, and what its secret is made of. Pure.
+"""The credential of each kind of connection: its members and the format of its secret. Pure.
 
-A secret is judged whenever it is read, not only when an admin gives it: one that came from a file is written into
+A secret is checked at each read, not only when an admin sets it: one that came from a file is written into
 requests as well, and must not be able to end a header there.
 """
 
@@ -67,7 +67,7 @@ class CredentialError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class ClientCertificate:
-    """What TLS shows and proves: PEM, the leaf first, then its chain."""
+    """A client certificate for TLS: the certificates as PEM, leaf first, then its chain; and the private key."""
 
     certificates: tuple[str, ...]
     key: str
@@ -125,7 +125,8 @@ def verify_authorities(pem: str) -> None:
 
 
 def verify_whole(row: ConnectionRow) -> None:
-    """That the members of a connection go together. Raises `CredentialError`; its member is one of the connection."""
+    """Checks that the members of a connection fit together. Raises `CredentialError`; its member is one of the
+    connection."""
     encrypted = parse_base_url(row.base_url).scheme == "https"
     if not encrypted and (row.pin is not None or row.ca is not None):
         raise CredentialError("base_url", "ca and pin need https")

@@ -1,4 +1,4 @@
-"""What a text says to whoever decodes it: the readings that hide from a pattern, each with the way back.
+"""Decoded readings of a text, for values that a pattern would miss. Each maps back to the original.
 
 Pure, for whatever inspects texts. A value may be written with full-width digits, with characters that nobody sees,
 with letters of another alphabet that look alike, in percent or JSON escapes, in base64. Each reading is a `View`: a
@@ -113,7 +113,7 @@ def _is_mark(code: int) -> bool:
 
 
 def _fold_character(character: str) -> str:
-    """What one character is compared as: nothing, itself, or a few others."""
+    """Returns the characters that one character is compared as: none, itself, or a few others."""
     known = _LOOK_ALIKE.get(character)
     if known is not None:
         return known
@@ -195,7 +195,8 @@ def _translate(text: str) -> str:
 
 
 def _record_uneven(view: View, text: str) -> None:
-    """Where characters became none or several, told to the view. Removed ones belong to what stands before them."""
+    """Records in the view each position where folding changed the length. A removed character belongs to the one before
+    it."""
     shift = 0
     for at, character in enumerate(text):
         if character < "\x80":
@@ -221,7 +222,7 @@ _SHORT = {"n": "\n", "r": "\r", "t": "\t"}
 
 
 def _unescape_one(match: re.Match[str]) -> str:
-    """What an escape stands for; itself where it stands for nothing."""
+    """Returns the text that an escape stands for; the escape itself if it is not valid."""
     text = match[0]
     if match.lastgroup == "control":
         return ""
@@ -295,13 +296,13 @@ WIDE_QUADS = "[C-Za-f][AQgw][AB][A-Za-z0-9+/_-]A[A-H][AEIMQUYcgkosw048]A"
 HEX_PAIR = "(?:[2-7][0-9A-Fa-f]|0[9ADad])"
 
 SPACED_HEX = (rf"\b(?:{HEX_PAIR}[ :,-]?){{8}}", rf"0[xX]{HEX_PAIR}, ?0[xX]{HEX_PAIR}, ?0")
-"""Where bytes in hex may begin, with something between them: `34 31 31 31`, `3431 3131`, `0x34, 0x31`."""
+"""Regular expressions for the start of separated bytes in hex: `34 31 31 31`, `3431 3131`, `0x34, 0x31`."""
 
 CODES = r"(?:\d{2,3}[,; ] ?){8}\d\d"
-"""Where a list of codes of characters may begin: `52, 49, 49`."""
+"""Regular expression for the start of a list of character codes: `52, 49, 49`."""
 
 FORM_SPACE = r"=[A-Za-z0-9%._-]{1,40}\+[A-Za-z0-9%._-]"
-"""Where a value of a form may have a space (`application/x-www-form-urlencoded`)."""
+"""Regular expression for a form value with a space (`application/x-www-form-urlencoded`)."""
 
 BASE32 = r"\b[A-Z2-7]{20}"
 

@@ -101,7 +101,7 @@ def _ensure_agent(admin: httpx.Client, data: Path, base_url: str, ca: bytes) -> 
 
 
 def _approve(admin: httpx.Client) -> None:
-    """What an operator does: look for the request and approve it."""
+    """Waits for the enrolment request and approves it, as an operator would."""
     deadline = time.monotonic() + 30.0
     while time.monotonic() < deadline:
         items: list[dict[str, Any]] = send(admin, "GET", "/v1/admin/enrollments", params={"status": "pending"})["items"]

@@ -1,4 +1,4 @@
-"""What policies may know of where an action goes, from the base URL alone. Pure."""
+"""The facts about an action's destination that policies can read, from the base URL alone. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LOCAL_NETWORKS = parse_networks(
 
 
 class Destination(NamedTuple):
-    """Where an upstream is. `local`: on this machine or in a network of its own, by its address or its name."""
+    """The location of an upstream. `local`: its address or name is on this machine or in a private network."""
 
     host: str
     local: bool

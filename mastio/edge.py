@@ -85,7 +85,7 @@ def read_edge_headers(headers: Iterable[tuple[bytes, bytes]], secret: bytes) -> 
 
 
 def app_addresses(settings: Settings, data: Path) -> list[str]:
-    """Where the workers listen, in nginx's words, one for each slot."""
+    """The addresses of the workers in nginx's syntax, one for each slot."""
     listen = settings.edge.app or settings.server.listen
     if listen == "unix":
         return [f"unix:{data / 'run' / f'app-{slot}.sock'}" for slot in settings.server.slots]
@@ -173,7 +173,8 @@ def render_locations(routes: Sequence[Route]) -> str:
 
 
 def is_open(route: Route) -> bool:
-    """Whether the body is read before anybody is known: the edge has all of it before the app sees any of it."""
+    """True if the body is read before the caller is known: the edge then buffers all of it before the app sees any of
+    it."""
     return route.requires == OPEN or route.credential_in_body
 
 

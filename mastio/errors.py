@@ -30,7 +30,7 @@ Headers = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """What one `code` means: its HTTP status and what the client should do about it."""
+    """The meaning of one `code`: its HTTP status, and a hint for the client."""
 
     status: int
     hint: str
@@ -164,7 +164,7 @@ class Blocked(MastioError):
 
 
 class InspectionError(MastioError):
-    """What has to look at the content cannot, so nothing is done."""
+    """An inspector cannot look at the content, so the exchange is refused."""
 
     default_code = "inspection_unavailable"
 

@@ -1,5 +1,4 @@
-"""What travels through one exchange: head, credentials, principal, action, message, the stages, the reply, entries.
-Pure.
+"""The values of one exchange: head, credentials, principal, action, message, the stages, the reply, entries. Pure.
 
 Values only; nothing here decides, reads or sends. The stages are the order of `mastio.pipeline` as types: each can
 only be made from the one before it, and `dispatch` takes the last. Leaving a stage out does not type-check
@@ -92,7 +91,7 @@ class RequestHead:
 
     @property
     def dialect(self) -> Dialect:
-        """What the caller speaks, and is answered in."""
+        """The error dialect of the caller: from a header that identifies its client, otherwise the route's."""
         for header, dialect in self.route.other_dialects:
             if any(name == header for name, _ in self.headers):
                 return dialect
@@ -159,10 +158,11 @@ class AssertionCredential:
 
 @dataclass(frozen=True, slots=True)
 class Restriction:
-    """What a credential is bound to, beyond what policies allow its agent (`mastio.restriction`). Globs.
+    """The limits that a credential adds to the policies of its agent (`mastio.restriction`).
 
-    `kinds` of actions, `models` (`provider/model`, a model's own name, or an alias), `paths` of requests. An empty
-    tuple bounds nothing. Whoever acts under any restriction, even an empty one, gets no credential of the agent itself.
+    Globs for `kinds` of actions, `models` (`provider/model`, a model's own name, or an alias) and request `paths`. An
+    empty tuple sets no limit. A caller under any restriction, even an empty one, gets no credential of the agent
+    itself.
     """
 
     kinds: tuple[str, ...] = ()
@@ -188,12 +188,12 @@ Credential = (
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """Who acts, once the credentials have been bound to one enrolled identity. `name` is empty for a stranger.
+    """The enrolled identity that all credentials of a request are bound to. `name` is empty for an unknown caller.
 
-    `credential` describes how it was proven, for the audit entry (thumbprints only). `version` changes whenever
-    anything that a policy may look at changes; caches are keyed by it. `restriction` is what the credential takes away
-    from what the agent may do; the core enforces it, authorizers need not look at it. `address` is where the request
-    came from, as the edge saw it; `credential_since` when what proved it was issued (Unix time, 0: not known).
+    `credential` describes how the identity was proven, for the audit entry (thumbprints only). `version` changes
+    whenever anything that a policy can read changes; caches use it as a key. `restriction` limits what the agent may
+    do; the core enforces it, authorizers can ignore it. `address` is the client address that the edge saw.
+    `credential_since` is the time when the credential was issued (Unix seconds; 0: not known).
     """
 
     name: str
@@ -220,11 +220,10 @@ STRANGER = Principal(name="", roles=frozenset())
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """What is to be done: the kind (`llm.chat`), what to (`target_type::"target"`), and what policies may look at.
-
-    `alias` is another name that an admin gave the target, where the caller used that one. `alternatives` are the same
-    action on other targets, which may stand for this one: the first that is allowed is taken, and dispatch may go on to
-    the others, each if `services.permits` it.
+    """The operation that a caller requests: its kind (`llm.chat`), its target (`target_type::"target"`), its
+    attributes. Policies can read `attributes`. `alias` is another name that an admin gave the target, if the caller
+    used that name. `alternatives` are the same action on other targets that can replace this one. The first allowed one
+    is taken; dispatch may go on to each of the others that `services.permits` allows.
     """
 
     kind: str
@@ -251,10 +250,10 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What decides an answer besides the body, for whoever would answer from memory.
+    """The inputs, besides the body, that determine the answer to a request. Used to answer from a cache.
 
     `context`: everything else that goes upstream and may change the answer (operation, target, query, headers).
-    `has_one_answer`: whether asking again is meant to give the same (no sampling, nothing looked up elsewhere).
+    `has_one_answer`: True if a repeated request is meant to get the same answer (no sampling, no outside lookup).
     """
 
     context: tuple[bytes, ...]
@@ -268,9 +267,9 @@ class Stream(Protocol):
     """
 
     length: int | None
-    """What its sender says that it will have, in bytes."""
+    """The length that the sender declared, in bytes; None: not declared."""
     size: int
-    """What has come of it so far."""
+    """Bytes received so far."""
 
     def __aiter__(self) -> AsyncIterator[bytes]: ...
 
@@ -278,8 +277,8 @@ class Stream(Protocol):
         """Of what has come, keyed, for the audit entry."""
 
     def tell(self, cut: Callable[[MastioError | None], None], done: Callable[[], None]) -> None:
-        """Whom to tell that the exchange has to end, with an error or because the sender has gone, and that no more of
-        it is read."""
+        """Sets two callbacks: `cut` ends the exchange (with an error, or None when the sender has gone); `done`: no
+        more is read."""
 
     async def gather(self, limit: int) -> bytes:
         """All of it, in place of its pieces. Raises `BadRequest` (413, 408)."""
@@ -287,8 +286,10 @@ class Stream(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Intake:
-    """How the body of a request is taken in: the most bytes that it may have, and whether it goes on as it arrives
-    rather than being read first; a small one is read all the same. What goes on is not inspected."""
+    """The rules for receiving the body of a request. `limit`: its maximum size, in bytes.
+
+    `streams`: the body is forwarded as it arrives, without inspection; a small one is still read first.
+    """
 
     limit: int
     streams: bool = False
@@ -311,11 +312,11 @@ class Message:
     document: JSON = None
     details: Mapping[str, JSON] = field(default_factory=dict)
     plan: Any = None
-    """What `read` already worked out for `dispatch` (for example the chosen provider); opaque to the pipeline."""
+    """The result of `read` that `dispatch` needs (for example the chosen provider); opaque to the pipeline."""
     reckon: Callable[[bytes], Bound] | None = None
     question: Question | None = None
     layout: Layout | None = None
-    """Where texts are in it and in its reply; None: there are none, and it is not inspected."""
+    """The positions of texts in the message and in its reply; None: there are no texts, and nothing is inspected."""
     stream: Stream | None = None
     """The body, where it goes on as it arrives; `raw` is empty then."""
     headers: Sequence[tuple[str, str]] = ()
@@ -445,7 +446,7 @@ class Inspected:
 
 
 Usage = Mapping[str, int]
-"""What an exchange used, by name: `input_tokens`, `output_tokens`, `cost_nano_usd` and their kind."""
+"""The amounts that an exchange used, by name: `input_tokens`, `output_tokens`, `cost_nano_usd` and the like."""
 
 Settle = Callable[[Usage | None], None]
 """Gives back what was set aside and counts what was used. None: it was not carried out, and counts for nothing; empty:
@@ -454,7 +455,7 @@ it was, and is not known to have used anything. Called exactly once. Cannot fail
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """What one limit has set aside. `granted`: less than the message's bound, to which dispatch must keep it."""
+    """The reservation of one limit. `granted`: a bound lower than the message's own, which dispatch must obey."""
 
     settle: Settle
     granted: Bound | None = None
@@ -483,7 +484,7 @@ class Reserved:
 
     @property
     def granted(self) -> tuple[Bound, ...]:
-        """What dispatch must keep to, each of them; none: the message's own bound."""
+        """The reduced bounds that dispatch must obey, all of them. Empty: only the message's own bound applies."""
         return tuple(hold.granted for hold in self.holds if hold.granted is not None)
 
 
@@ -492,8 +493,8 @@ MOST_USED = 2**53 - 1
 
 
 class Meter:
-    """What one exchange has used so far. Dispatch keeps it true at every moment, since each may be the last one:
-    by setting `usage`, or by saying with `follow` how it is found out. Who tries again calls `begin` before.
+    """The usage of one exchange so far. Dispatch must keep it current, because the exchange can end at any moment:
+    it sets `usage`, or passes `follow` a function that reads it. Call `begin` before each new try.
     """
 
     __slots__ = ("_before", "_read", "_usage")
@@ -509,12 +510,12 @@ class Meter:
 
     @property
     def follows(self) -> bool:
-        """Whether what the last try used is still being found out."""
+        """True if the usage of the latest try is read by a function that was passed to `follow`."""
         return self._read is not None
 
     @property
     def usage(self) -> dict[str, int] | None:
-        """What all tries together used so far. To set it is to set what the last one did."""
+        """The usage of all tries together. The setter sets the usage of the latest try alone."""
         before, latest = self._before, self._usage if self._read is None else self._read()
         if before is None or latest is None:
             return latest if before is None else before
@@ -566,7 +567,7 @@ class Recorded:
 
     @property
     def is_redacted(self) -> bool:
-        """Whether something else leaves than what came."""
+        """True if inspection changed the bytes of the message."""
         return self.message.raw is not self.inspected.authorized.read.message.raw
 
 
@@ -593,11 +594,11 @@ async def _nothing() -> None:
 
 @dataclass(slots=True)
 class Reply:
-    """What dispatch gives back. `facts` go to the outcome entry; a stream fills them before its end.
+    """The result of dispatch. `facts` go into the outcome entry; a stream completes them before its end.
 
     `close` releases the upstream of a streamed body; it is called exactly once, also when the client hangs up.
-    `encode_break` writes the last bytes of a stream that cannot go on; None: the event of the caller's dialect where
-    the reply is one of server-sent events, and nothing otherwise.
+    `encode_break` returns the last bytes of a stream that cannot continue. None: an error event in the caller's dialect
+    if the reply is a stream of server-sent events, and nothing otherwise.
     """
 
     status: int

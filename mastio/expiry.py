@@ -53,7 +53,7 @@ def measure(authority: Authority, directory: Directory, now: Callable[[], float]
 
 
 def count_within(ends: Iterable[float], now: float) -> dict[int, int]:
-    """How many of `ends` (Unix seconds) come within each of `WITHIN`."""
+    """The number of `ends` (Unix seconds) that come within each of `WITHIN`."""
     left = [end - now for end in ends]
     return {within: sum(seconds <= within for seconds in left) for within in WITHIN}
 

@@ -122,7 +122,7 @@ Ready = Callable[[], Awaitable[str | None]]
 
 @dataclass(frozen=True, slots=True)
 class Hooks:
-    """What one plugin does, stage by stage. What it leaves out costs nothing on the hot path."""
+    """The hooks of one plugin, stage by stage. A hook that is not set costs nothing on the hot path."""
 
     authenticate: Authenticate | None = None
     authenticate_body: AuthenticateBody | None = None

@@ -41,7 +41,7 @@ ROLES: Mapping[Role, frozenset[Role]] = {
     "operator": frozenset({"operator"}),
     "admin": frozenset({"admin", "operator", "auditor"}),
 }
-"""What each role includes: an admin may do what an operator and an auditor may."""
+"""The roles that each role includes: an admin may do what an operator and an auditor may."""
 
 
 def bind(credentials: Sequence[Credential], agents: Mapping[str, Agent], now: float, address: str = "") -> Principal:

@@ -1,7 +1,6 @@
-"""What inspectors are shown and what they say: passages, findings, verdicts, and how a reply is watched. Values only.
-Pure.
+"""The input and the results of inspectors: passages, findings, verdicts, and the watch of a reply. Values only. Pure.
 
-Inspectors see texts and nothing else: how these lie in JSON, in events, in the arguments of a tool, and how they get
+Inspectors see texts alone: how these lie in JSON, in events, in the arguments of a tool, and how they get
 back there, is for `mastio.reading` and for the dialects. So an inspector works for every kind of action alike.
 """
 
@@ -12,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 Carrier = Literal["system", "user", "assistant", "tool", "definition", "other"]
-"""Whose words a text is: `tool` for results of tools and for documents, `definition` for descriptions of tools."""
+"""The source of a text: `tool` for results of tools and for documents, `definition` for descriptions of tools."""
 
 
 class Passage(NamedTuple):
@@ -25,9 +24,10 @@ class Passage(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """What an inspector has seen, without any content. `label` is `class.category`, such as `pii.EMAIL_ADDRESS` or
-    `injection.override`; `confidence` from 0 to 100; `times`: how often. Of what was not looked into, `kind` says what
-    it is, and `size` how many bytes, as they stand in the message."""
+    """The report of an inspector, without any content. `label` is `class.category`, such as `pii.EMAIL_ADDRESS` or
+    `injection.override`; `confidence` is from 0 to 100; `times` is the number of occurrences. For content that was not
+    inspected, `kind` names it and `size` is its number of bytes in the message.
+    """
 
     label: str
     confidence: int
@@ -44,14 +44,15 @@ class Filter(Protocol):
     """Looks at one text of a reply that comes in pieces, which may be cut anywhere."""
 
     def feed(self, text: str) -> str:
-        """What may be released now. What could still become part of something else is held back. Raises `Blocked`."""
+        """Returns the text that may be released now; holds back text that may still become part of a match. Raises
+        `Blocked`."""
 
     def close(self) -> str:
         """The text is over: the rest of it. Raises `Blocked`."""
 
 
 class Watch(Protocol):
-    """What one inspector does with the reply of one exchange."""
+    """The inspection by one inspector of the reply of one exchange."""
 
     async def look(self, passages: Sequence[Passage]) -> Verdict:
         """For texts that come whole. Their verdict's `watch` means nothing."""
@@ -60,7 +61,7 @@ class Watch(Protocol):
         """For a text that comes in pieces; several may be open at once."""
 
     def findings(self) -> Iterable[Finding]:
-        """What its filters have found so far."""
+        """The findings of its filters so far."""
 
 
 @runtime_checkable
@@ -115,7 +116,7 @@ class Texts(Protocol):
         """Findings of the label `uninspected`: content that is no text, or was left alone."""
 
     def place(self, number: int) -> str:
-        """Where passage `number` stands, as `messages[0].content`. For people: not on the hot path."""
+        """The position of passage `number`, as `messages[0].content`. For people: not on the hot path."""
 
     def replace(self, texts: Mapping[int, str]) -> bytes:
         """The body with these in the place of passages. Every other byte stays as it was."""
@@ -129,8 +130,9 @@ class Rewriter(Protocol):
     """Takes the texts out of a stream and puts others in their place. One for each stream."""
 
     def feed(self, window: bytes, last: bool) -> AsyncIterator[bytes]:
-        """What may be released of a window of the stream, which holds whole events: in pieces, so that a long one keeps
-        nobody waiting. `last`: nothing comes after it. Raises `Blocked`, and `DispatchError` for what nobody can read.
+        """Yields what may be released of a window of the stream, which holds whole events: in pieces, so that a long
+        one keeps nobody waiting. `last`: nothing comes after it. Raises `Blocked`, and `DispatchError` for what nobody
+        can read.
         """
 
     def findings(self) -> Iterable[Finding]:
@@ -145,13 +147,13 @@ RewriteStream = Callable[[Sequence[Watch]], Rewriter]
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where the texts of a message are, and those of its reply: of a whole one, and of one that is a stream."""
+    """The functions that find the texts of a message and of its reply, for a whole reply and for a stream."""
 
     request: ReadTexts
     reply: ReadTexts
     stream: RewriteStream
     sees_reply: bool = True
-    """Whether the reply is looked into at all."""
+    """True if the reply is inspected at all."""
 
 
 def merge(findings: Iterable[Finding]) -> tuple[Finding, ...]:

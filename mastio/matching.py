@@ -1,4 +1,4 @@
-"""Whether what an admin wrote covers an action. Pure."""
+"""The rules by which an admin's pattern matches an action. Pure."""
 
 from __future__ import annotations
 

@@ -359,7 +359,8 @@ def _detail(error: urllib.error.HTTPError) -> str:
 
 
 def print_welcome(data: Path, known: dict[str, str], mastio: str, agent: Path, *, already: bool) -> None:
-    """How to use the appliance. `mastio` is the command to call, `agent` where the example's identity is to go."""
+    """Prints how to use the appliance. `mastio` is the command to call, `agent` the folder for the example's
+    identity."""
     url, ca, token = known["base_url"], known["ca_file"], known["admin_token_file"]
     short, call = ("", mastio) if mastio == COMMAND else (f'  M="{mastio}"\n', "$M")
     print(
@@ -381,7 +382,7 @@ First call: add a provider, enrol an agent, ask something.
 
 
 def _find_command() -> str:
-    """How this installation's command is called: by its name alone where the PATH leads to it."""
+    """The command of this installation: its name alone if the PATH leads to it, otherwise its path."""
     own = Path(sys.executable).parent / COMMAND
     found = shutil.which(COMMAND)
     return COMMAND if found is not None and Path(found).resolve() == own.resolve() else str(own)

@@ -25,5 +25,5 @@ def nginx_version() -> str:
 
 
 def find_nginx() -> str | None:
-    """Where nginx is; Debian keeps it out of an ordinary user's PATH."""
+    """The path of nginx, or None; Debian keeps it out of an ordinary user's PATH."""
     return shutil.which("nginx", path=os.environ.get("PATH", "") + ":/usr/sbin:/usr/local/sbin")

@@ -23,14 +23,14 @@ FETCH_WITHIN = 30.0
 MAX_REPLY = 64 * 1024
 MOST_SECONDS = 86_400
 UNSAID_SECONDS = 300.0
-"""How long a token is taken for good whose end nobody says."""
+"""Seconds that a token is used if the server does not state its lifetime."""
 
 
 class Token:
-    """What `fetch` gives out, with the seconds that it is good for.
+    """A token from `fetch`, which returns it with its lifetime in seconds.
 
-    Whoever needs one while it is being fetched gets what comes of that, a failure too: nobody waits for more than one
-    fetch, which has `within` seconds. It goes on when who began it has gone.
+    Callers that need it during a fetch share that fetch's result, a failure included: no caller waits for more than one
+    fetch, which has `within` seconds. The fetch continues if the caller that began it has gone.
     """
 
     def __init__(self, fetch: Callable[[], Awaitable[tuple[str, float]]], within: float = FETCH_WITHIN) -> None:

@@ -116,7 +116,7 @@ def operation_id(method: str, path: str) -> str:
 
 
 def tag_of(route: Route) -> str:
-    """What an operation is about: the collection of an admin, else what begins its kind."""
+    """The tag of an operation: the collection of an admin route, otherwise the first part of its kind."""
     parts = route.kind.split(".")
     return parts[1].partition("-")[0] if parts[0] == "admin" and len(parts) > 1 else parts[0]
 

@@ -21,7 +21,7 @@ PAGE_POLICY: Final = (
     b"default-src 'none'; style-src 'sha256-" + base64.b64encode(hashlib.sha256(STYLE.encode()).digest()) + b"'"
 )
 DEEPEST = 3
-"""How deep members of members are shown."""
+"""The greatest depth at which nested members are shown."""
 
 
 def write_page(document: Mapping[str, Any]) -> str:

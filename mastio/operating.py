@@ -1,4 +1,4 @@
-"""What the operator looks at: probes, metrics, the surface as OpenAPI and as a page. Core routes, dispatched here."""
+"""The operator's routes: probes, metrics, the API as OpenAPI and as a page. Core routes, dispatched here."""
 
 from __future__ import annotations
 

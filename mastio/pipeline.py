@@ -427,9 +427,9 @@ class Pipeline:
         return Authorized(read, verdict)
 
     async def _approve(self, inspected: Inspected, progress: Progress) -> Approved:
-        """Where policies want a human, ask one. Raises `Denied` as long as there is no approval.
+        """Asks a human for approval where policies require it. Raises `Denied` as long as there is no approval.
 
-        Whoever waited is looked at anew: agent and policies may be others by now.
+        After the wait, the agent and the policies are evaluated again: both may have changed.
         """
         asked = inspected.decision
         if isinstance(asked, Allow):
@@ -526,8 +526,10 @@ class Pipeline:
         message: Message | None,
         digest: str | None = None,
     ) -> dict[str, Any]:
-        """What an agent wrote stands in it without the values that are found in texts. `digest`: of the body, where it
-        is known already."""
+        """The members that describe a request in an audit entry. Text that the agent wrote is masked.
+
+        `digest`: the digest of the body, if it is already known.
+        """
 
         def mask(text: str) -> str:
             return self.mask(principal, action or Action(head.route.kind, "Appliance", "self"), text)
@@ -560,7 +562,7 @@ class Pipeline:
         return f"{shown[: MOST_PATH // 2]}... ({len(path)} characters, digest {digest})"
 
     def mask(self, principal: Principal, action: Action, text: str) -> str:
-        """What the caller wrote, without the values that are found in texts."""
+        """Returns `text`, written by the caller, without the values that the maskers find in it."""
         for mask in self._maskers:
             text = mask(principal, action, text)
         return text
@@ -627,7 +629,7 @@ class Pipeline:
         return await self._record(entry)
 
     def watch(self, recorded: Recorded) -> Watching | None:
-        """What the inspectors' watches make of the reply; None where there are none."""
+        """Returns the state that runs the inspectors' watches over the reply; None if there are none."""
         layout, watches = recorded.message.layout, recorded.inspected.watches
         return Watching(layout, watches) if watches and layout is not None and layout.sees_reply else None
 
@@ -672,7 +674,8 @@ class Pipeline:
         await send_response(send, status, headers, body)
 
     def _has_entry(self, progress: Progress) -> bool:
-        """Whether this refusal gets an entry of its own. One of an unknown caller beyond the rate is counted."""
+        """True if this refusal gets an audit entry of its own. Refusals of unknown callers beyond the rate are only
+        counted."""
         return bool(progress.principal.roles) or self._refusals.takes(progress.head.client_address)
 
     async def close(self) -> None:
@@ -680,8 +683,10 @@ class Pipeline:
         await self._refusals.close()
 
     def _challenge(self, head: RequestHead, error: MastioError) -> RawHeaders:
-        """What a 401 adds (RFC 9110 §15.5.2), wherever in the exchange it was found, unless it says itself what is
-        wanted."""
+        """The `WWW-Authenticate` headers of a 401 (RFC 9110 §15.5.2), at whatever stage it was raised.
+
+        Empty if the error carries its own challenge.
+        """
         if not isinstance(error, AuthenticationError) or any(name == "WWW-Authenticate" for name, _ in error.headers):
             return []
         return [pair for challenge in self._challengers for pair in _raw(challenge(head, error))]
@@ -701,7 +706,7 @@ class Pipeline:
 
 
 class Progress:
-    """What is known so far of an exchange that may still be refused."""
+    """The state of an exchange that can still be refused, as far as it is known."""
 
     __slots__ = ("action", "decision", "departure", "findings", "head", "message", "principal", "started", "ticket")
 
@@ -719,7 +724,8 @@ class Progress:
         """Ends the exchange when its caller hangs up, while a long body is looked into."""
 
     def has_left(self) -> bool:
-        """Whether the cancellation of this task is because the caller has hung up. If so, it is taken."""
+        """True if this task was cancelled because the caller has hung up. The cancellation is then undone
+        (`uncancel`)."""
         if self.departure is None or not self.departure.hung_up:
             return False
         task = asyncio.current_task()

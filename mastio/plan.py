@@ -46,7 +46,7 @@ def describe_settings(plan: Plan) -> dict[str, dict[str, Any]]:
 
 
 def find_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
-    """What differs between two of these, a line each: `edge.port: 9443 → 9500`."""
+    """The differences between two sets of settings, a line each: `edge.port: 9443 → 9500`."""
     lines = []
     for section in sorted({*before, *after}):
         old, new = before.get(section, {}), after.get(section, {})

@@ -70,7 +70,7 @@ def prepare(data: Path, config: Path | None) -> dict[str, Any]:
 
 
 def describe(data: Path, plan: Plan) -> dict[str, Any]:
-    """What the supervisor needs to know, as plain JSON."""
+    """The facts that the supervisor needs, as plain JSON."""
     settings = plan.settings
     return {
         "settings": describe_settings(plan),

@@ -1,4 +1,4 @@
-"""Which secret a caller presented, and in which headers: one parse for every plugin that takes one. Pure.
+"""The secret that a caller presented, and its headers: one parse for every plugin that accepts secrets. Pure.
 
 A secret is in `Authorization` (RFC 9110 §11.6.2) or, for tools that cannot send that, in a provider's own header, which
 means the same as `Authorization: Bearer`. Rules: each header at most once; the same secret in several headers is one;
@@ -30,11 +30,11 @@ CLAIM_PREFIX = b"mastio_admin_claim_"
 """Of a one-time code: good for giving an admin a token, and for nothing else."""
 
 CLAIM_MARK = "claim:"
-"""How the kept hash of such a code begins."""
+"""The prefix of the stored hash of a one-time code."""
 
 API_KEY_PREFIX = b"mastio_sk_"
 CERTIFICATE = b"certificate"
-"""What a caller says whose software insists on sending some key: look at my client certificate."""
+"""The placeholder for clients whose software insists on sending a key: it refers to the client certificate."""
 
 MAX_SECRET = 8 * 1024
 MAX_REMEMBERED = 2 * 1024
@@ -103,7 +103,7 @@ def _parse(name: bytes, value: bytes) -> tuple[Scheme, bytes] | None:
 
 
 def is_password(name: bytes, value: bytes) -> bool:
-    """Whether this header holds a password, which is passed on to the route that wants one."""
+    """True if this header holds a password (RFC 7617), which is passed on to the route that accepts one."""
     return name == AUTHORIZATION and value.partition(b" ")[0].lower() == b"basic"
 
 
@@ -120,17 +120,17 @@ def parse_password(value: str) -> tuple[str, str] | None:
 
 
 def digest_secret(secret: bytes) -> str:
-    """What the holder of a secret may tell others of it: SHA-256, hex. Secrets are random and long."""
+    """SHA-256 of a secret, hex. The holder may publish it, because secrets are random and long."""
     return hashlib.sha256(secret).hexdigest()
 
 
 def hash_digest(key: bytes, digest: str) -> str:
-    """How a secret is kept of which only `digest_secret` is known."""
+    """The stored hash of a secret of which only `digest_secret` is known."""
     return hash_secret(key, f"sha256:{digest}".encode("ascii"))
 
 
 def hash_claim(key: bytes, digest: str) -> str:
-    """How a one-time code is kept until a token takes its place. No token is ever found by it."""
+    """The stored hash of a one-time code, until a token takes its place. It never matches a token."""
     return CLAIM_MARK + hash_secret(key, f"claim:{digest}".encode("ascii"))
 
 
@@ -151,5 +151,5 @@ def find_name(kept: str) -> str:
 
 
 def hash_secret(key: bytes, secret: bytes) -> str:
-    """How a secret that was shown once is kept and found: HMAC-SHA256 under one of the appliance's keys, hex."""
+    """The stored hash of a secret that was shown once: HMAC-SHA256 under one of the appliance's keys, hex."""
     return hmac.digest(key, secret, hashlib.sha256).hex()

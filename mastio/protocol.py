@@ -63,7 +63,8 @@ class JoiningProtocol(HttpToolsProtocol):
         super().shutdown()
 
     def send_400_response(self, msg: str) -> None:
-        """What the parser refuses has no route yet: in nobody's dialect, and not in the parser's words."""
+        """Answers a request that the parser refuses. It has no route and so no dialect; the parser's message is not
+        used."""
         error = BadRequest("The request is not well-formed.")
         body = encode_problem(error, "")
         head = b"HTTP/1.1 400 Bad Request\r\ncontent-type: application/problem+json\r\nconnection: close\r\n"

@@ -1,4 +1,4 @@
-"""What the secret of each kind of provider looks like. Pure.
+"""The format of the secret of each kind of provider. Pure.
 
 Most kinds have one key. Where a cloud wants more, the secret is a JSON object: of Azure's an application of Entra, of
 Vertex's the service account's file as Google gives it out, of Bedrock's an access key of AWS.

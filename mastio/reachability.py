@@ -1,4 +1,4 @@
-"""Whether an upstream can be reached, step by step: its name, its addresses, a connection, TLS.
+"""A test of whether an upstream can be reached, step by step: its name, its addresses, a connection, TLS.
 
 The rules are those of a call: the same judge, the same resolver. The result names the first obstacle, for the admin who
 described the upstream; agents are not told addresses. No request is sent.
@@ -36,7 +36,7 @@ class Obstacle:
 
 
 async def find_obstacle(target: Target, judge: Judge, resolver: Resolver) -> Obstacle | None:
-    """What is wrong with the name or its addresses. None: nothing. Connects to nothing but name servers."""
+    """Returns the problem with the name or its addresses, or None. Connects to name servers only."""
     try:
         async with asyncio.timeout(RESOLVE_WITHIN):
             await resolve(target.host, target.port, judge, resolver)

@@ -34,7 +34,7 @@ class RefusalLog:
         self._closing = asyncio.Event()
 
     def has_left(self, address: str) -> bool:
-        """Whether an exchange of this address may be recorded before it is judged."""
+        """True if an exchange of this address may be recorded before it is judged."""
         return self._begun.has_left(address, self._monotonic())
 
     def spend(self, address: str) -> None:
@@ -42,7 +42,7 @@ class RefusalLog:
         self._begun.spend(address, self._monotonic())
 
     def takes(self, address: str) -> bool:
-        """Whether this refusal gets an entry of its own. If not, it is counted."""
+        """True if this refusal gets an audit entry of its own; otherwise it is counted."""
         if self._refusals.takes(address, self._monotonic()):
             return True
         if self._telling is None:

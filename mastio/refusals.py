@@ -1,7 +1,7 @@
-"""Which refusals of callers without a credential get an audit entry of their own, and the count of the others.
+"""The rate limit for audit entries of refused callers without a credential, and the count of the refusals beyond it.
 
 An entry costs disk for good, and anybody on the network can ask for one. So each address has a bucket of entries that
-fills again at a rate, and all addresses together have one as well. What is beyond is counted, and told in one entry a
+fills again at a rate, and all addresses together have one as well. Refusals beyond it are counted in one entry a
 second. An IPv6 network of 64 bits counts as one address, because one host has all of it. Addresses beyond the table
 share one bucket.
 
@@ -49,11 +49,11 @@ class Refusals:
 
     @property
     def pending(self) -> bool:
-        """Whether refusals were counted that are not told yet."""
+        """True if some counted refusals are not reported yet."""
         return bool(self._counted)
 
     def takes(self, address: str, now: float) -> bool:
-        """Whether this refusal gets an entry; it is counted otherwise."""
+        """True if this refusal gets an entry; otherwise it is counted."""
         network = network_of(address)
         bucket = self._find(network, now)
         everybody = _fill(self._all, self._burst * ALL_TIMES, self._rate * ALL_TIMES, now)
@@ -66,7 +66,7 @@ class Refusals:
         return True
 
     def has_left(self, address: str, now: float) -> bool:
-        """Whether an exchange of this address may be recorded before it is judged."""
+        """True if an exchange of this address may be recorded before it is judged."""
         bucket = _fill(self._find(network_of(address), now), self._burst, self._rate, now)
         return bucket.left >= 1
 

@@ -13,7 +13,7 @@ import subprocess
 from pathlib import Path
 
 ASK_SECONDS = 2.0
-"""How long clients are asked before the reload."""
+"""Seconds before the reload during which clients are asked to close their connections."""
 
 TELL_SECONDS = 0.5
 """Between the moment that new workers run and that the old ones have surely been told: nginx waits 0.1 s."""
@@ -31,12 +31,12 @@ class EdgeReload:
         self._end_at: float | None = None
         self._workers: frozenset[str] = frozenset()
         self.was_refused = False
-        """Whether nginx did not take what the last reload was to load."""
+        """True if nginx refused the configuration of the last reload."""
         closing.unlink(missing_ok=True)
 
     @property
     def is_busy(self) -> bool:
-        """Whether a reload has begun and is not over."""
+        """True while a reload is in progress."""
         return self._reload_at is not None or self._end_at is not None
 
     def begin(self, now: float) -> None:

@@ -1,7 +1,7 @@
-"""Which headers of an agent's request a connection sends upstream: an allow list. Pure.
+"""The headers of an agent's request that a connection sends upstream: an allow list. Pure.
 
-A header can be as much a part of an action as its path: `Destination` says where a file is moved to, `X-Amz-Target`
-which call is made. So only headers that describe the body, the wanted reply or a condition are sent, and those that an
+A header can be as much a part of an action as its path: `Destination` is the new place of a file, `X-Amz-Target`
+names the call. So only headers that describe the body, the wanted reply or a condition are sent, and those that an
 admin named for the connection (`request_headers`). Of the others, one that is known to say what is done is refused,
 because the request would do something else without it; the rest is left out.
 """
@@ -21,7 +21,7 @@ HOP = frozenset({
 """RFC 9110 §7.6.1: for one connection, as is what Connection names, and `proxy-*`."""
 
 CREDENTIALS = presented.HEADERS | {b"dpop"}
-"""What proves to the appliance who the agent is."""
+"""Headers that prove the agent's identity to the appliance."""
 
 COOKIES = frozenset({b"cookie", b"cookie2"})
 """Sent where the upstream may set them: otherwise they are somebody else's."""
@@ -32,7 +32,8 @@ CLAIMS = frozenset({
     b"x-enrollment-proof",
 })  # fmt: skip
 CLAIM_PREFIXES = (b"x-edge-", b"x-forwarded-", b"x-client-", b"x-ssl-client-", b"client-cert", b"mastio-", b"x-mastio-")
-"""Who and from where: the edge's own, and what upstreams believe when a proxy says it."""
+"""Prefixes of headers about the caller and its address: the edge's own, and those that upstreams believe from a
+proxy."""
 
 OVERRIDES = frozenset({
     b"x-http-method-override", b"x-http-method", b"x-method-override", b"x-original-url", b"x-original-uri",
@@ -78,12 +79,12 @@ Fate = Literal["sent", "left_out", "refused"]
 
 @lru_cache(maxsize=1024)
 def is_sendable(name: bytes) -> bool:
-    """Whether an admin may name it for a connection. `name` in lower case."""
+    """True if an admin may name this header for a connection. `name` in lower case."""
     return _TOKEN.fullmatch(name) is not None and not (is_of_hop(name) or is_ours(name) or name in COOKIES)
 
 
 def is_token(name: bytes) -> bool:
-    """Whether it is the name of a header (RFC 9110 §5.1)."""
+    """True if `name` is the name of a header (RFC 9110 §5.1)."""
     return _TOKEN.fullmatch(name) is not None
 
 
@@ -110,7 +111,7 @@ def is_of_hop(name: bytes) -> bool:
 
 
 def is_ours(name: bytes) -> bool:
-    """What the appliance says, or nobody. Underscores are hyphens to some upstreams."""
+    """True for headers that only the appliance may set. Underscores count as hyphens, as they do for some upstreams."""
     name = name.replace(b"_", b"-")
     return (
         name in CREDENTIALS or name in CLAIMS or name in OVERRIDES or name in FRAMING or name.startswith(CLAIM_PREFIXES)

@@ -1,6 +1,6 @@
-"""What a restricted credential may not do, whatever the policies permit. Pure: decides, never looks anything up.
+"""The actions that a restricted credential may not do, whatever the policies permit. Pure: no lookups.
 
-A restriction takes away only: where it has nothing to say, the authorizers still decide.
+A restriction only takes away: an action within it still needs the authorizers' permission.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from mastio.matching import matches
 RULE = "credential"
 
 NEEDS_OWN_KEY = frozenset({"agent.renew", "oauth.token"})
-"""What gives out a credential of the agent itself: whoever holds less must not get more by it."""
+"""Actions that issue a credential of the agent itself: a restricted caller must not gain more by them."""
 
 
 def find_excess(restriction: Restriction | None, action: Action, path: str | None) -> Deny | None:

@@ -1,7 +1,7 @@
-"""Which of several generations of a key is in force. Pure; for token keys, intermediates and roots alike.
+"""The choice among several generations of a key. Pure; for token keys, intermediates and roots alike.
 
 A rotation makes a new generation that is trusted at once and used for signing a little later, when every worker and
-the edge know it. The ones before go on being trusted until nothing that they signed is in force any more: so nothing
+the edge know it. Earlier ones stay trusted until nothing that they signed is in force any more: so nothing
 fails on the way (overlap).
 """
 
@@ -57,7 +57,7 @@ def state_of(one: G, generations: Sequence[G], now: float) -> State:
 
 
 def next_change(generations: Sequence[G], now: float) -> float:
-    """When the answers above may change by the clock alone. Unix seconds; infinity: never."""
+    """The time of the next change of the answers above by the clock alone. Unix seconds; infinity: never."""
     times = [time for one in generations for time in (one.active_from, one.retire_at) if time is not None]
     return min((time for time in times if time > now), default=float("inf"))
 

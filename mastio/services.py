@@ -1,4 +1,4 @@
-"""What the core lends to a plugin's `setup`: Protocols and values, no globals. For plugins.
+"""The services that the core passes to a plugin's `setup`: Protocols and values, no globals. For plugins.
 
 The composition root (`mastio.app`) makes one `Services` for each worker.
 """
@@ -33,9 +33,9 @@ class Keys(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """Which process this is. `node` names the data folder, `slot` the worker in it; `incarnation` is new each start.
-
-    At most one live process has a given (`node`, `slot`): the supervisor holds a lock on the data folder.
+    """The identity of this worker process. `node` names the data folder, `slot` the worker in it; `incarnation` is new
+    at each start. At most one live process has a given (`node`, `slot`): the supervisor holds a lock on the data
+    folder.
     """
 
     node: str
@@ -51,7 +51,10 @@ class Once(Protocol):
 
 
 class Leases(Protocol):
-    """What budgets have left, shared by all workers and replicas. Not for each exchange: lease a part, and report."""
+    """The remaining amounts of budgets, shared by all workers and replicas.
+
+    Do not call it for each exchange: lease a part, spend it locally, and report.
+    """
 
     async def claim(self, claims: Sequence[Claim], now: float) -> list[Grant | None]:
         """One answer for each claim, in one transaction. None: the budget does not count this any more.
@@ -66,13 +69,15 @@ class Leases(Protocol):
         """Now and then: the same for workers that are gone; what is long over is removed. Raises `Unavailable`."""
 
     async def usage(self, places: Iterable[tuple[str, Window]]) -> Mapping[str, Usage]:
-        """What was spent in these windows, by series; without those that nobody has leased of. Raises `Unavailable`."""
+        """The amounts spent in these windows, by series; a series without any lease is left out. Raises
+        `Unavailable`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What an agent wants to do and a human has to approve. `message` is what inspection left of it, `raw` what the
-    agent sent."""
+    """An action of an agent that needs a human's approval. `message` is the message after inspection, `raw` the
+    original bytes.
+    """
 
     head: RequestHead
     principal: Principal
@@ -84,7 +89,8 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """What became of it. `refusal`: it was not approved; else `by` approved it, to be used once."""
+    """The answer to a request for approval. `refusal` is set if it was refused; otherwise `by` approved it, for one
+    use."""
 
     hold: str
     by: str | None = None
@@ -92,7 +98,7 @@ class Approval:
 
 
 class Approvals(Protocol):
-    """What humans say of what agents want, for all workers and replicas."""
+    """The approvals by humans of what agents ask for, shared by all workers and replicas."""
 
     async def wait(self, wanted: Wanted) -> Approval:
         """Asks for it, once for the very same request, and waits for an answer. Raises `Denied` (rate_limited) for who
@@ -138,7 +144,7 @@ class Upstream(Protocol):
 
 
 class Obstacle(Protocol):
-    """What keeps the appliance from an upstream: the step (resolve, address, connect, tls), and why."""
+    """The step at which reaching an upstream failed (resolve, address, connect, tls), and the reason."""
 
     @property
     def step(self) -> str: ...
@@ -242,8 +248,9 @@ class Services:
     once: Once
     leases: Leases
     permits: Callable[[Principal, Action, Sequence[Finding]], Awaitable[bool]]
-    """What the authorizers would say, with these findings. For choosing among what a caller may use and for
-    showing it, not a way to skip the pipeline."""
+    """Returns True if the authorizers would allow the action with these findings. It is for choosing among permitted
+    targets and for listing them; it does not replace the pipeline.
+    """
     note_api_key_uses: NoteUses
     approvals: Approvals
     note: NoteEvent

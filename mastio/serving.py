@@ -34,6 +34,6 @@ class Server(uvicorn.Server):
 
 
 def tcp_url(listener: socket.socket) -> str:
-    """Where a listening TCP socket is reached."""
+    """The URL of a listening TCP socket."""
     host, port = listener.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

@@ -147,7 +147,7 @@ class Admin(Section):
 
 
 class Secrets(Section):
-    """Where the key comes from that seals secrets in the database: those of providers and connections, and the signing
+    """The source of the key that seals secrets in the database: those of providers and connections, and the signing
     keys. Without either setting it is made in the data folder, `secrets/store-secrets.key`. `key_file` is the absolute
     path of a file with 64 hex digits. `key_command` is a program, by its absolute path, and its arguments; it is run
     without a shell and has ten seconds to print them.

@@ -50,8 +50,8 @@ class Signature:
         self.secrets = tuple(secret.encode() for secret in secrets if secret)
 
     async def headers(self, method: str, path: str, headers: Headers, body: bytes | None) -> Headers:
-        """What is to be added for a request to `path` behind the base URL. `body` None: it is not signed. The signer
-        works in memory and is done when it returns."""
+        """Returns the headers to add for a request to `path` behind the base URL. `body` None: it is not signed. The
+        signer works in memory and is done when it returns."""
         signed = HttpHeaders([("host", self._host), *(pair for pair in headers if self._is_signed(pair[0]))])
         config = AwsSigningConfig(
             algorithm=AwsSigningAlgorithm.V4,

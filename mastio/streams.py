@@ -69,7 +69,10 @@ def find_loss(action: Action, directory: Directory) -> BadRequest | None:
 def bind_again(
     credentials: tuple[Credential, ...], directory: Directory, began_at: float, address: str = ""
 ) -> Principal:
-    """Who that is by now, of which `bind` said who it was at `began_at`. Raises `AuthenticationError`: nobody."""
+    """The principal re-bound to current agent records; credentials are judged as of `began_at`.
+
+    Raises `AuthenticationError` if a credential or its agent is no longer valid.
+    """
     for credential in credentials:
         match credential:
             case ApiKeyCredential():

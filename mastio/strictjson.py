@@ -63,7 +63,7 @@ class Allowance:
 
 
 def _begins_deep(raw: bytes) -> bool:
-    """Whether the first `_LOOKED_AT` brackets and strings go deeper than `MAX_DEPTH`."""
+    """True if the first `_LOOKED_AT` brackets and strings nest deeper than `MAX_DEPTH`."""
     depth = 0
     for found in islice(_TOKEN.finditer(mask_escapes(raw[:_PIECE])), _LOOKED_AT):
         token = found[0]
@@ -88,7 +88,7 @@ def _weigh(parts: Iterable[bytes], most: int) -> int:
 
 
 def count_up_to(most: int, raw: bytes, *signs: bytes) -> int:
-    """How often `raw` has one of `signs`, single bytes. Above `most`, how often as far as it was looked at."""
+    """The number of occurrences in `raw` of `signs`, single bytes. Counting stops soon after it exceeds `most`."""
     found = 0
     for start in range(0, len(raw), _PIECE):
         found += sum(raw.count(sign, start, start + _PIECE) for sign in signs)

@@ -75,7 +75,7 @@ class Child:
     pause: float = 0.0
     restart_at: float = field(default=0.0)
     is_kept: bool = True
-    """Whether it is started again when it ends."""
+    """True if the process is started again when it ends."""
 
 
 class Supervisor:
@@ -466,7 +466,7 @@ def _die_with_parent(stop_signal: signal.Signals) -> Callable[[], None]:
 
 
 def _written(file: Path) -> int:
-    """When the file was put in place, nanoseconds; 0 where there is none."""
+    """Modification time of the file, in nanoseconds; 0 if there is no file."""
     try:
         return file.stat().st_mtime_ns
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Where the appliance may connect: one judge of URLs, one of addresses. Pure; resolving and connecting is
+"""The rules for upstream destinations: one judge of URLs, one of addresses. Pure; resolving and connecting is
 `mastio.resolver`'s and `mastio.upstream`'s.
 
 Addresses are judged by an explicit table rather than by `ipaddress.is_global`, which calls `64:ff9b::a9fe:a9fe`
@@ -7,7 +7,7 @@ the upstream; what no admin can mean by a range (metadata services, multicast) i
 and IPv6 Special-Purpose Address Registries (RFC 6890), IANA IPv6 Address Space (RFC 4291 §2.4), RFC 6052, RFC 8215,
 RFC 7526, RFC 4380, RFC 5214; for the metadata services, their owners' documentation.
 
-URLs are taken apart here and put together anew by who connects, so that no two parsers have to agree on one.
+URLs are parsed here, and the connecting code builds them again from the parts: no two parsers need to agree on one.
 """
 
 from __future__ import annotations
@@ -100,7 +100,9 @@ _LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 _BASE_PATH = re.compile(r"(/[A-Za-z0-9._~!$&'()*+,;=:@-]+)*")
 _PATH = re.compile(r"/([!$&-;=@-\[\]-_a-z{-~]|%[0-9A-Fa-f]{2})*")
 _QUERY = re.compile(r"[!$-;=?-\[\]-_a-z{-~]*")
-"""What stands in real URLs, brackets and braces too: nothing that ends a line, a header or a quotation."""
+"""The characters of a query: those of real URLs, brackets and braces included, but none that ends a line, a header or a
+quotation.
+"""
 
 _DOTS = re.compile(r"(\.|%2e){1,2}", re.IGNORECASE)
 MAX_URL = 4096
@@ -217,7 +219,7 @@ def verify_name(host: str) -> None:
 
 
 def _is_plain_idn(label: str) -> bool:
-    """Whether it decodes to letters beyond ASCII that no one normalises to others: to other letters, digits, dots."""
+    """True if the label decodes to non-ASCII letters that no normalisation turns into other letters, digits or dots."""
     try:
         text = label[4:].encode("ascii").decode("punycode")
         again = text.encode("punycode").decode("ascii")
@@ -258,8 +260,9 @@ def parse_networks(texts: Iterable[str]) -> tuple[Network, ...]:
 
 
 def is_public(address: Address) -> bool:
-    """Whether anyone may be connected to there, without being allowed. Also False for what carries an IPv4 address
-    that is not public."""
+    """True if a connection to the address needs no admin permission. False also for an address that embeds an
+    IPv4 address that is not public.
+    """
     return not _within(address, NOT_PUBLIC) and all(is_public(inner) for inner in carried(address))
 
 
@@ -320,7 +323,7 @@ def _within(address: Address, networks: Iterable[Network]) -> bool:
 
 
 def _is_listed(address: Address, networks: Iterable[Network]) -> bool:
-    """Whether it stands there itself."""
+    """True if the list contains the address itself, not only a network around it."""
     return any(
         network.prefixlen == network.max_prefixlen and network.network_address == address for network in networks
     )

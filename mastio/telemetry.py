@@ -89,7 +89,7 @@ class Telemetry:
         histogram.observe(seconds)
 
     def find(self, direction: Literal["request", "response"], findings: Iterable[Finding]) -> None:
-        """What was found in one message or reply."""
+        """Counts the findings in one message or reply."""
         for finding in findings:
             name = (finding.label, direction)
             counter = self._found.get(name)

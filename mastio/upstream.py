@@ -48,7 +48,7 @@ UPLOAD_IDLE = 60.0
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 _METHOD = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _PATH = re.compile(r"([/?][!\x22$-\[\]-~]*)?")
-"""What may follow a base URL: nothing that ends the request line or turns the host into something else."""
+"""The text allowed after a base URL: no character that ends the request line or changes the host."""
 
 _NAME = re.compile(rb"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
@@ -201,14 +201,16 @@ def _forbidden() -> DispatchError:
 
 
 def _raise_failure(upload: Upload | None) -> None:
-    """What went wrong with the body is no fault of the upstream's."""
+    """Raises the failure of the request's body, if there is one: it is not the upstream's fault."""
     if upload is not None and upload.failure is not None:
         raise upload.failure
 
 
 def _is_well_formed(response: aiohttp.ClientResponse) -> bool:
-    """What the library's parser lets pass: a status that is none, or none that was asked for (101), names that are no
-    tokens, values with control characters (RFC 9110 §5.5), and codings that it does not undo (RFC 9112 §6.1)."""
+    """False for responses that the library's parser accepts and that are malformed: an invalid status or an unrequested
+    101, header names that are no tokens, values with control characters (RFC 9110 §5.5), and transfer codings that the
+    library does not decode (RFC 9112 §6.1).
+    """
     codings = []
     for name, value in response.raw_headers:
         if not _NAME.fullmatch(name) or _CONTROL.search(value):

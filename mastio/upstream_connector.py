@@ -56,15 +56,16 @@ class Untrusted(aiohttp.ClientError):
 
 @dataclass(frozen=True, slots=True)
 class Own:
-    """What the appliance is reached by, and must never reach itself: `ports` on any address of this machine, `doors`
-    (host and port) by name."""
+    """The appliance's own endpoints, which it must never connect to: `ports` on any address of this machine, `doors`
+    (host and port) by name.
+    """
 
     ports: frozenset[int] = frozenset()
     doors: frozenset[tuple[str, int]] = frozenset()
 
 
 def is_local(address: Address) -> bool:
-    """Whether what is sent there stays on this machine. Sends nothing."""
+    """True if data sent to the address stays on this machine. Sends nothing."""
     if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
         address = address.ipv4_mapped
     if address.is_loopback or address.is_unspecified:
@@ -155,7 +156,7 @@ async def secure(link: socket.socket, context: ssl.SSLContext, host: str) -> asy
 
 @cache
 def _binds_anything(version: int) -> bool:
-    """Whether this machine lets a socket be bound to addresses that are not its own (ip_nonlocal_bind)."""
+    """True if this machine lets a socket bind to addresses that are not its own (ip_nonlocal_bind)."""
     try:
         return Path(_NONLOCAL.format("ipv4" if version == 4 else "ipv6")).read_text("ascii").strip() != "0"
     except OSError:
@@ -167,7 +168,7 @@ def _family(address: Address) -> socket.AddressFamily:
 
 
 class JudgingResolver(AbstractResolver):
-    """What the library asks for the addresses of a name."""
+    """The resolver that the HTTP library calls for the addresses of a name."""
 
     def __init__(self, judge: Judge, resolver: Resolver) -> None:
         self._judge = judge
@@ -194,14 +195,14 @@ class JudgingResolver(AbstractResolver):
 
 
 class Attempt:
-    """What became of one request's connection, for who has to end it or may repeat it."""
+    """The connection of one request, for the code that has to end it or may repeat it."""
 
     __slots__ = ("kept", "transport")
 
     def __init__(self) -> None:
         self.transport: asyncio.Transport | None = None
         self.kept = False
-        """Whether it was one that an earlier request had left."""
+        """True if the connection was reused from an earlier request."""
 
     def abort(self) -> None:
         """End it now, whatever is still to be sent."""

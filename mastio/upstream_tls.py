@@ -1,9 +1,10 @@
-"""Whom an upstream's TLS is trusted by, and who the appliance is to it. Made when a connection is described, and used
-by the pools of `mastio.upstream`. For plugins.
+"""TLS settings for upstream connections: trusted CAs, pins, and our client certificate. For plugins.
+
+Made when a connection is described, and used by the pools of `mastio.upstream`.
 
 Three ways, all TLS 1.2 or newer: by the system's authorities, by authorities of its own, or by the one certificate
-that is pinned. A pin alone replaces authorities, host name and dates, which are somebody's word for the certificate;
-together with authorities both must hold. It is compared before any byte of a request is sent.
+that is pinned. A pin alone replaces the checks of authority, host name and dates; together with authorities
+both must hold. It is compared before any byte of a request is sent.
 """
 
 from __future__ import annotations

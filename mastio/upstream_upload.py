@@ -43,7 +43,7 @@ class Upload(aiohttp.Payload):
         self._halted = False
         self._ended = asyncio.Event()
         self.failure: BaseException | None = None
-        """What went wrong with the pieces themselves, rather than with the upstream."""
+        """The error that the sender's pieces caused, not the upstream."""
 
     def decode(self, encoding: str = "utf-8", errors: str = "strict") -> str:
         raise TypeError("a body that is sent in pieces cannot be read")

@@ -20,7 +20,7 @@ from mastio.wire import RawHeaders
 
 
 class Watching:
-    """What the watches of one exchange make of its reply. Not for exchanges without any."""
+    """The inspection of one reply by the watches of its exchange. Not made for exchanges without watches."""
 
     __slots__ = ("_layout", "_rewriter", "_uninspected", "_watches")
 
@@ -31,7 +31,7 @@ class Watching:
         self._uninspected: Sequence[Finding] = ()
 
     async def head(self, headers: RawHeaders) -> RawHeaders:
-        """What of a reply's headers may be released: a value that cannot be said otherwise is left out. Raises
+        """The reply headers that may be released. A header whose value cannot be rewritten is left out. Raises
         `Blocked`."""
         read = [(n, said) for n, pair in enumerate(headers) if (said := read_reply_header(*pair)) is not None]
         if not read:
@@ -52,7 +52,8 @@ class Watching:
         return [(name, value) for name, value in new if value is not None]
 
     async def whole(self, body: bytes) -> bytes:
-        """What of a whole reply may be released. Raises `Blocked`, and `DispatchError` for what cannot be read."""
+        """The part of a whole reply that may be released. Raises `Blocked`, and `DispatchError` if it cannot be
+        read."""
         if not body:
             return body
         texts = await aside.run(aside.is_short(body), self._read, body)
@@ -84,7 +85,7 @@ class Watching:
             raise DispatchError("The upstream's reply cannot be inspected.") from error
 
     async def window(self, window: Window) -> bytes:
-        """What of a window may be released now. Raises as `whole`."""
+        """The part of a window that may be released now. Raises as `whole`."""
         if self._rewriter is None:
             self._rewriter = self._layout.stream(self._watches)
         pieces: list[bytes] = []
@@ -95,7 +96,7 @@ class Watching:
         return b"".join(pieces)
 
     async def end(self) -> bytes:
-        """What is still to be said of a stream without a last window."""
+        """The rest of a stream that ended without a last window."""
         return b"" if self._rewriter is None else await self._rewriter.end()
 
     def findings(self) -> tuple[Finding, ...]:
@@ -104,7 +105,7 @@ class Watching:
 
 
 def _without_piecemeal(body: bytes) -> bytes:
-    """What says the texts again that are others now goes."""
+    """Returns the body without the members that repeat its texts piecemeal, since these texts were changed."""
     try:
         document = parse(body)
     except JsonError:

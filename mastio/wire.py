@@ -21,8 +21,9 @@ Send = Callable[[ASGIMessage], Awaitable[None]]
 RawHeaders = list[tuple[bytes, bytes]]
 
 BODY_SECONDS = 60.0
-"""How long a body may take once its first piece is here, with its wait for room; the edge has its own limit between two
-pieces."""
+"""Seconds that a body may take after its first piece, its wait for room included. The edge has its own limit between
+two pieces.
+"""
 
 STRANGER_BODY_SECONDS = 10.0
 """The same for a body that is read before anybody is known. The edge has all of it before it asks."""
@@ -98,8 +99,8 @@ def _too_large(limit: int) -> BadRequest:
 
 
 def find_length(head: RequestHead, limit: int) -> int | None:
-    """The bytes of the body, where its sender says how many. Raises `BadRequest`: 413, and 400 for a method that has no
-    content of its own (RFC 9110 §9.3.1) and a body of unknown length."""
+    """The declared length of the body in bytes, or None. Raises `BadRequest`: 413, and 400 where a method without
+    content of its own (RFC 9110 §9.3.1) has a body of unknown length."""
     declared = head.header(b"content-length")
     if declared is None:
         if head.method in WITHOUT_CONTENT and head.all(b"transfer-encoding"):
@@ -115,7 +116,7 @@ def _ignore(*_: object) -> None:
 
 
 def is_small(head: RequestHead) -> bool:
-    """Whether a request says that it has little content, or none at all (RFC 9112 §6): not worth going on in pieces."""
+    """True if a request declares little content or none (RFC 9112 §6): too little to forward in pieces."""
     length = head.header(b"content-length")
     if length is None:
         return not head.all(b"transfer-encoding")

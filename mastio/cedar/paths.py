@@ -1,4 +1,4 @@
-"""Which facts a policy looks at, and what of them it can tell apart: found in Cedar's JSON form. Pure.
+"""The facts that a policy reads, and the values that it can tell apart: found in Cedar's JSON form. Pure.
 
 A policy that only asks whether `context.request.bytes` is greater than 1000 cannot tell 10 from 20. Whoever remembers
 decisions may do so by what policies can tell apart, so every look says what it was compared with.

@@ -20,7 +20,7 @@ RESOURCES: Mapping[str, Mapping[str, str]] = {
     "Tool": {"server": "the MCP server's name", "name": "the tool's name there"},
     "Appliance": {},
 }
-"""What can be acted on: by type, its attributes (all of them strings)."""
+"""The types of resources, each with its attributes (all of them strings)."""
 
 ACTIONS: Mapping[str, str] = {
     "llm.chat": "Model",
@@ -114,7 +114,7 @@ OF_MCP = frozenset({"mcp", "mcp_toolset", "mcpServers"})
 
 
 def find_needs(facts: Mapping[str, Collection[str]]) -> frozenset[str]:
-    """Which of `EXPLICIT` a policy has to look at to permit a call with these facts."""
+    """The facts of `EXPLICIT` that a policy must read to permit a call with these facts."""
     needs = frozenset(path for path in EXPLICIT if facts.get(path))
     if "tools.mcp_hosts" in needs and OF_MCP.issuperset(facts.get("tools.hosted", ())):
         return needs - {"tools.hosted"}

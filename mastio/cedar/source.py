@@ -95,7 +95,7 @@ def read_cedar(source: str) -> list[Rule]:
 
 @lru_cache(maxsize=4096)
 def count_policies(source: str) -> int:
-    """How many policies a source has, by its semicolons. It may be invalid."""
+    """The number of policies in a source, by its semicolons. It may be invalid."""
     return sum(1 for _ in _statements(source))
 
 

@@ -63,5 +63,5 @@ def zones_of(looks: Iterable[Look]) -> frozenset[str]:
 
 
 def is_of_zone(path: str) -> bool:
-    """Whether a path of the context is that of a zone's member."""
+    """True if a path of the context is that of a zone's member."""
     return path.startswith(f"{ZONES}.")

@@ -1,4 +1,4 @@
-"""What the commands that administer a running appliance share: their connection, their arguments, their output."""
+"""The shared parts of the commands that administer a running appliance: connection, arguments, output."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from mastio_audit.sqlite import SqliteStore
 from mastio_audit.store import AuditStore
 
 OWNER = "archive/0"
-"""Who appends the one entry about it."""
+"""The owner of the audit entry about archiving."""
 
 
 def add_verbs(verbs: Any) -> None:
@@ -77,7 +77,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 async def _read_sinks(store: AuditStore, args: argparse.Namespace) -> Mapping[str, int]:
-    """How far the sinks have come that are in use."""
+    """The next index of each sink that is in use."""
     if not isinstance(store, PostgresStore):
         return file_cursors(places.folder_of(args) / "sinks", args.ignore_sink)
     return {name: at for name, at in (await store.cursors()).items() if name not in args.ignore_sink}

@@ -94,7 +94,7 @@ def _ask(client: httpx.Client, wanted: Wanted, limit: int) -> Iterator[bytes]:
 
 
 def _read(runner: asyncio.Runner, reader: LogReader, wanted: Wanted, limit: int) -> Generator[bytes, None, None]:
-    """What is stored and what the archives have: a log without a head is read up to its last entry."""
+    """Yields entries from the store and the archives. A log without a head is read up to its last entry."""
     try:
         runner.run(reader.open())
         extent = runner.run(reader.extent())

@@ -1,4 +1,4 @@
-"""Where a log is, for the verbs of `mastio audit`: a data folder, a database, an appliance that serves it."""
+"""The sources of a log for the verbs of `mastio audit`: a data folder, a database, an appliance that serves it."""
 
 from __future__ import annotations
 
@@ -227,9 +227,10 @@ def read_if_there(path: Path) -> bytes | None:
 
 
 def fetch(client: httpx.Client, path: str) -> bytes:
-    """What the appliance has at a path. Raises `Absent`, `Refused`, and `ConfigurationError` where it cannot say.
+    """The bytes that the appliance serves at a path. Raises `Absent`, `Refused`, and `ConfigurationError` where it
+    cannot say.
 
-    Where it says to come again later (`Retry-After`), that is what happens, up to `PATIENCE` seconds.
+    Repeats the request while the appliance answers with `Retry-After`, for up to `PATIENCE` seconds.
     """
     return get(client, path).content
 
@@ -253,7 +254,7 @@ def get(client: httpx.Client, path: str) -> httpx.Response:
 
 
 def explain(reply: httpx.Response) -> Exception:
-    """What to raise for a reply that is not a good one."""
+    """The exception for a reply that is not a success."""
     known = read_problem(reply)
     if known.get("code") in ("not_found", "audit_damaged"):
         return Absent(str(known.get("detail")))

@@ -56,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _expect_own(folder: Path, work: Recomputation) -> None:
-    """What the appliance keeps of its own log beside it: public keys, and the newest checkpoint."""
+    """Adds the appliance's own copies to the verification: public keys, and the newest checkpoint."""
     vkeys, checkpoint = places.read_if_there(folder / "vkey"), places.read_if_there(folder / "checkpoint")
     if vkeys is not None:
         try:

@@ -32,7 +32,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def describe(plan: Plan, problems: list[str]) -> dict[str, Any]:
-    """What is in force, as plain JSON. Settings name files for secrets, so there is none in here."""
+    """The settings in force, as plain JSON. Settings name files for secrets, so it contains no secret."""
     return {
         "settings": describe_settings(plan),
         "plugins": [item.plugin.name for item in plan.active],
@@ -45,7 +45,8 @@ def describe(plan: Plan, problems: list[str]) -> dict[str, Any]:
 
 
 def find_key_problems(data: Path, settings: Secrets) -> list[str]:
-    """Whether the key can be had from where the settings say. One in the data folder may not have been made yet."""
+    """The problems with reading the key from its configured source. A key in the data folder may not have been made
+    yet."""
     if not settings.key_file and not settings.key_command:
         return []
     try:

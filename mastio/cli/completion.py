@@ -23,8 +23,9 @@ _FILE_METAVARS = ("FILE", "DIR", "PATH", "FOLDER")
 
 @dataclass(slots=True)
 class Command:
-    """What may follow a command: sub-commands and options, with what they mean. `values`: words or `FILES` that may
-    follow an option that takes a value."""
+    """The words that can follow a command: sub-commands and options, with their meaning. `values`: words or `FILES`
+    that can follow an option that takes a value.
+    """
 
     verbs: dict[str, str] = field(default_factory=dict)
     options: dict[str, str] = field(default_factory=dict)
@@ -65,7 +66,7 @@ def _walk(path: str, parser: argparse.ArgumentParser) -> Iterator[tuple[str, Com
 
 
 def read_parser(parser: argparse.ArgumentParser) -> Command:
-    """What may follow one command."""
+    """The words that can follow one command."""
     found = Command()
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):

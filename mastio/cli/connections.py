@@ -125,7 +125,7 @@ def remove(client: httpx.Client, args: argparse.Namespace) -> None:
 
 
 def _members(args: argparse.Namespace) -> dict[str, Any]:
-    """What was given, and nothing else: the appliance knows the defaults, and judges."""
+    """The members that were given, without defaults: the appliance adds and checks these."""
     options = {name: getattr(args, name) for names in OPTIONS.values() for name in names}
     body = {
         "base_url": args.base_url,

@@ -50,7 +50,7 @@ def parse_each(rows: Sequence[PolicyRow]) -> tuple[list[Policy], list[dict[str, 
 
 
 def read_known(args: argparse.Namespace, rows: Sequence[PolicyRow]) -> Known:
-    """What there is, where an appliance is there to be asked."""
+    """The known names, from a running appliance if there is one to ask."""
     observed = frozenset(row.name for row in rows if row.mode == "observe")
     if args.policies and not names_appliance(args):
         return Known(observed=observed)

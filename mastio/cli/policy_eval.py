@@ -22,7 +22,7 @@ from mastio_policy.facts import encode
 from mastio_policy.rules import Policy, PolicySet, Question, RulesError, add_resource, encode_agent
 
 NEUTRAL: Mapping[str, Any] = {"Bool": False, "Long": 0, "String": "", "Set<String>": [], "ipaddr": "0.0.0.0"}  # noqa: S104
-"""What stands for a fact that is not given."""
+"""The values that replace facts that are not given."""
 
 
 def add_arguments(verbs: Any) -> None:

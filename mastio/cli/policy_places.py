@@ -1,4 +1,4 @@
-"""Where policies, and what they name, are taken from: files, or a running appliance."""
+"""The sources of policies and of the names that they use: files, or a running appliance."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ def test_provider(client: httpx.Client, args: argparse.Namespace) -> int:
 
 
 def _members(args: argparse.Namespace) -> dict[str, Any]:
-    """What was given, and nothing else: the appliance knows the defaults."""
+    """The members that were given, without defaults: the appliance adds these."""
     wanted = {
         "kind": args.kind,
         "base_url": args.base_url,

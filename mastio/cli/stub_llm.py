@@ -26,7 +26,7 @@ from mastio.stubs.template import Settings, parse_duration
 KEEP_ALIVE_SECONDS = 120
 """Longer than a client's pool keeps an idle connection, so that none is closed under its next request."""
 GRACE_SECONDS = 2
-"""How long exchanges may take to end after SIGTERM."""
+"""Seconds that exchanges may take to end after SIGTERM."""
 BACKLOG = 4096
 
 

@@ -116,7 +116,7 @@ def _ask(client: httpx.Client, question: Question) -> tuple[Sums, bool]:
 
 
 async def _read(reader: LogReader, question: Question) -> Sums:
-    """What is stored and what the archives have."""
+    """The sums over the stored and the archived entries."""
 
     async def find(within: range, limit: int, contained: Sequence[bytes]) -> Sequence[Row]:
         return await reader.find(within, limit, contained, False)

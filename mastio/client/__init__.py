@@ -1,6 +1,6 @@
-"""What an agent imports: its identity on disk, how an httpx client proves it, and how its certificate is renewed.
+"""The agent's library: its identity on disk, its proof by an httpx client, and the renewal of its certificate.
 
-Nothing of the appliance's own.
+It imports no server code.
 """
 
 from mastio.client.auth import CertificateAuth, DPoPAuth, async_certificate_client, certificate_client

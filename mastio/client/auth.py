@@ -1,4 +1,4 @@
-"""How an httpx client proves that it is the agent: by a bound token and a proof, or by the client certificate.
+"""Authentication of an httpx client as the agent: by a bound token and a proof, or by the client certificate.
 
     client = httpx.Client(auth=DPoPAuth(Identity.load(Path("my-agent"))), verify=identity.tls(certificate=False))
     client = certificate_client(Identity.load(Path("my-agent")))

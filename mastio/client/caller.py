@@ -57,7 +57,7 @@ class LongBody:
 
 
 class Answer:
-    """What the caller gets."""
+    """The answer to the caller."""
 
     def __init__(self, send: Send) -> None:
         self._send = send

@@ -1,4 +1,5 @@
-"""What an agent presents and what a refusal asks of it. Pure: `mastio.client.auth` and the shim carry it out.
+"""The credentials that an agent presents, and the challenges that it answers. Pure: `mastio.client.auth` and the shim
+carry it out.
 
 RFC 6749 §4.4 and RFC 7523 (the token request), RFC 9449 §8 and §9 (nonces), RFC 9110 §11 (challenges).
 """
@@ -56,7 +57,7 @@ def token_form(key: PrivateKey, name: str, issuer: str, now: float) -> dict[str,
 
 
 def read_challenge(status: int, www_authenticate: str) -> Challenge | None:
-    """What a 401 wants that the caller can do by itself: another nonce or another token. None: nothing."""
+    """The part of a 401 that the caller can satisfy by itself: another nonce or another token. None: neither."""
     found = _ERROR.search(www_authenticate) if status == 401 else None
     if found is None:
         return None

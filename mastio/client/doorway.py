@@ -1,4 +1,4 @@
-"""What the shim lets in and passes on: decisions about addresses, headers and errors. Pure.
+"""The rules of the shim for callers, addresses, headers and errors. Pure.
 
 Whoever reaches the shim is the agent. Programs of this machine may; web pages that a browser here shows may not, and a
 browser tells them apart: it names the page's `Origin`, and a page that re-bound a name of its own to this address names
@@ -58,7 +58,7 @@ def parse_listen(text: str) -> tuple[str, int]:
 
 
 def host_names(address: str, port: int) -> frozenset[bytes]:
-    """What a program of this machine may call the shim in `Host`."""
+    """The values of `Host` by which a program of this machine may address the shim."""
     own = f"[{address}]" if ":" in address else address
     names = {"localhost", "127.0.0.1", "[::1]", own}
     return frozenset(f"{name}:{port}".encode() for name in names) | (
@@ -77,7 +77,7 @@ def verify_caller(headers: RawHeaders, hosts: frozenset[bytes]) -> None:
 
 
 def forward(headers: RawHeaders) -> list[tuple[bytes, bytes]]:
-    """What the appliance gets of the caller's headers: everything but credentials and what is of the connection.
+    """The caller's headers to forward to the appliance: all but credentials and hop-by-hop headers.
 
     Framing (`content-length`, `transfer-encoding`, `expect`) is the shim's own. Raises `NotForYou` for a header that
     would not stay one line.
@@ -91,7 +91,7 @@ def forward(headers: RawHeaders) -> list[tuple[bytes, bytes]]:
 
 
 def give_back(headers: RawHeaders) -> list[tuple[bytes, bytes]]:
-    """What the caller gets of the reply's headers."""
+    """The reply's headers to return to the caller."""
     named = _named_by_connection(headers)
     return [pair for pair in headers if pair[0] not in _NOT_RETURNED and pair[0] not in named]
 
@@ -110,7 +110,7 @@ def declared_length(headers: RawHeaders) -> int | None:
 
 
 def is_plain_target(target: bytes) -> bool:
-    """Whether a path with query can stand in a request line as it is."""
+    """True if a path with query can stand in a request line unchanged."""
     return target.startswith(b"/") and target.isascii() and not any(byte <= 0x20 or byte == 0x7F for byte in target)
 
 

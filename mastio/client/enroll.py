@@ -54,8 +54,9 @@ class Refused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What to enrol. `ca` is the trust anchor (PEM); `seconds` is how long a decision, or the turn of this address, is
-    waited for."""
+    """The parameters of an enrolment. `ca` is the trust anchor (PEM); `seconds` is the longest wait for a decision, or
+    for the turn of this address.
+    """
 
     base_url: str
     ca: bytes
@@ -122,7 +123,7 @@ def send(client: httpx.Client, method: str, path: str, **more: Any) -> Any:
 
 
 def refusal(reply: httpx.Response) -> Refused | ConfigurationError:
-    """What to raise for a reply that is not a good one."""
+    """The exception for a reply that is not a success."""
     known = read_problem(reply)
     detail = known.get("detail") or known.get("error_description") or f"The appliance answered {reply.status_code}."
     if reply.status_code >= 500:
@@ -138,7 +139,7 @@ def _retry_after(reply: httpx.Response) -> int | None:
 
 
 def read_problem(reply: httpx.Response) -> dict[str, Any]:
-    """What an error reply says of itself, if it is one of the appliance's."""
+    """The members of an error reply, if it is one of the appliance's; otherwise an empty dict."""
     problem = _document(reply)
     return problem if isinstance(problem, dict) else {}
 

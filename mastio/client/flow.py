@@ -1,4 +1,4 @@
-"""What is sent for a request that must be proven, in which order, and what a refusal is answered with.
+"""The messages of a request that needs a proof, in their order, and the answers to refusals.
 
 `mastio.client.auth` makes classes for httpx of it, `mastio.client.httpx2` for its successor: two libraries with one
 interface and different types, of which every SDK takes one.
@@ -35,7 +35,7 @@ Response = Any
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """What differs: how requests and URLs are made, and the errors, which must be the library's own."""
+    """The differences between the libraries: constructors of requests and URLs, and the library's own errors."""
 
     request: Callable[..., Request]
     url: Callable[[str], Any]
@@ -228,7 +228,7 @@ def _origin(url: Any) -> tuple[str, str, int | None]:
 
 
 def _stamp(identity: Identity) -> tuple[int, int] | None:
-    """What changes when the certificate on disk does."""
+    """A value that changes when the certificate on disk does."""
     try:
         status = (identity.folder / "agent.crt").stat()
     except OSError:

@@ -21,14 +21,14 @@ from pathlib import Path
 from mastio.pki.files import sync_folder, write_private
 
 NAMES = ("agent.key", "agent.crt", "chain.pem", "agent.json")
-"""What changes with a renewal."""
+"""The files that a renewal changes."""
 
 LINK = ".pair"
 DRAFT = ".link"
 
 
 def find_pair(folder: Path) -> Path:
-    """Where key and certificate belong together: read both from here, not through two links one after the other."""
+    """The folder of a matching key and certificate: read both from here, not through two links one after the other."""
     link = folder / LINK
     return link.resolve() if link.is_symlink() else folder
 

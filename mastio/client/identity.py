@@ -20,7 +20,7 @@ from mastio.errors import ConfigurationError
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Who the agent is and where its appliance is. `dpop_key` signs proofs and client assertions."""
+    """The agent's identity and its appliance's address. `dpop_key` signs proofs and client assertions."""
 
     folder: Path
     name: str

@@ -81,7 +81,7 @@ class Stock:
         return proof if owner is grant and nonce == grant.nonce and now - made < KEEP_PROOF else None
 
     def wants(self, method: str, path: str) -> bool:
-        """Whether there was such a call before, and its successor has no proof yet."""
+        """True if there was such a call before, and the next one has no proof yet."""
         name = (method, path)
         if name in self._proofs:
             return self._proofs[name] is None
@@ -110,7 +110,7 @@ class Keeper:
         self._timer: asyncio.TimerHandle | None = None
 
     async def grant(self, bad: Grant | None = None) -> Grant:
-        """What to call with now, other than `bad`. Raises `NoToken`, `Unreachable` and `BrokenOff`."""
+        """The grant to call with now, other than `bad`. Raises `NoToken`, `Unreachable` and `BrokenOff`."""
         grant = self._grant
         if grant is not None and grant is not bad and time.time() < grant.token.ends:
             grant.used = True

@@ -1,4 +1,4 @@
-"""What an agent makes with its keys: requests, enrolment proofs, DPoP proofs. Client side; pure, the clock handed in.
+"""Signatures with an agent's keys: requests, enrolment proofs, DPoP proofs. Client side; pure, time is a parameter.
 
 RFC 2986 (certificate requests), RFC 9449 §4.2 (DPoP proofs), RFC 7515 (JWS), RFC 8037 (Ed25519).
 """

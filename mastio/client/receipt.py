@@ -1,4 +1,4 @@
-"""What an agent can verify of the log: that the entry of its own exchange is in it, and that the log was only extended.
+"""An agent's verification of the log: the entry of its own exchange is in it, and the log was only extended.
 
 An answer carries `Mastio-Receipt`, the index of its first entry. The appliance is not believed: the entry's bytes are
 hashed here, the proof must lead to a checkpoint that a known key signed, and that must extend every older one that the
@@ -63,7 +63,7 @@ def verify_receipt(
 
 
 def verify_extension(client: httpx.Client, old: Checkpoint, new: Checkpoint) -> None:
-    """That the log of `new` begins with that of `old`; both are believed. Raises as `verify_receipt`."""
+    """Verifies that the log of `new` begins with that of `old`; both are trusted. Raises as `verify_receipt`."""
     if old.origin != new.origin:
         raise ProofError("the older checkpoint is of another log")
     if old.size > new.size:

@@ -31,12 +31,12 @@ RENEW_PATH = "/v1/agents/self/renew"
 
 
 def is_due(starts: float, ends: float, now: float) -> bool:
-    """Whether a third or less of a certificate's life is left (Unix times)."""
+    """True if a third or less of a certificate's life is left (Unix times)."""
     return ends - now <= (ends - starts) / 3
 
 
 def due(identity: Identity, now: float) -> bool:
-    """Whether the certificate on disk should be renewed. Raises `ConfigurationError`."""
+    """True if the certificate on disk should be renewed. Raises `ConfigurationError`."""
     leaf = identity.leaf()
     return is_due(leaf.not_valid_before_utc.timestamp(), leaf.not_valid_after_utc.timestamp(), now)
 
@@ -89,7 +89,7 @@ def _contents(identity: Identity, key: PrivateKey, issued: dict[str, str]) -> di
 
 
 def fetch_anchor(identity: Identity, client: httpx.Client) -> bytes | None:
-    """What `ca.crt` should hold from now on; None where it holds that already, or the appliance shows none.
+    """The new content of `ca.crt`; None if it has that already, or the appliance shows none.
 
     When the appliance has a new anchor while its edge still shows a certificate under the old one, both are kept:
     the identity must be able to connect now and afterwards.
@@ -109,7 +109,7 @@ def fetch_anchor(identity: Identity, client: httpx.Client) -> bytes | None:
 
 
 def _reaches(identity: Identity, anchors: list[x509.Certificate]) -> bool:
-    """Whether the appliance as it is now can be verified by these alone."""
+    """True if these anchors alone verify the appliance's present certificate."""
     context = ssl.create_default_context(cadata=_encode(anchors).decode("ascii"))
     try:
         with httpx.Client(verify=context, trust_env=False, timeout=REQUEST_SECONDS) as client:

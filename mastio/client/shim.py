@@ -258,7 +258,7 @@ def open_listener(address: str, port: int) -> socket.socket:
 
 
 def introduce(identity: Identity, url: str) -> str:
-    """Where it listens, and what to tell the software that is to use it."""
+    """The start message: the shim's address, and the variables for the software that uses it."""
     return "\n".join(
         (
             f"{url} is the agent {identity.name} of {identity.base_url}",

@@ -17,7 +17,7 @@ import httptools
 
 CONNECT_SECONDS = 10.0
 IDLE_SECONDS = 50.0
-"""How long an unused connection is kept: less than the edge's own 75 s, so that it is never closed under a request."""
+"""Seconds that an unused connection is kept: less than the edge's 75 s, so that it is never closed under a request."""
 
 MOST_IDLE = 128
 HIGH_WATER = 64 * 1024
@@ -64,7 +64,7 @@ class Connection(asyncio.Protocol):
         self.status = 0
         self.headers: RawHeaders = []
         self.used = False
-        """Whether an earlier exchange went over it."""
+        """True if an earlier exchange used this connection."""
         self.idle_since = 0.0
 
     # --- for the one who uses it --------------------------------------------------------------------------------------
@@ -101,7 +101,7 @@ class Connection(asyncio.Protocol):
             await self._more()
 
     async def read(self) -> bytes:
-        """What has come of the body since the last call, at least one byte; b"" at its end. Raises `BrokenOff`."""
+        """The bytes of the body that came since the last call, at least one; b"" at its end. Raises `BrokenOff`."""
         while not self._pieces:
             if self._complete:
                 return b""

@@ -51,7 +51,7 @@ class AgentsRouter:
         return answer_agent(await self._agents.get(id))
 
     async def is_narrowing(self, caller: Principal, values: Mapping[str, Any]) -> bool:
-        """Whether no right of the agent depends on what is changed. Raises `Denied` for an operator where one does."""
+        """True if no right of the agent depends on the change. Raises `Denied` for an operator if one does."""
         if not widens(values["body"]):
             return True
         verify_admin(caller)
@@ -97,8 +97,10 @@ class AgentsRouter:
 
 
 def widens(body: AgentPatch) -> bool:
-    """Whether it may give the agent rights: groups and attributes are what policies look at, also where some are taken
-    away. To turn API keys off takes away only."""
+    """True if the change may give the agent rights. Policies read groups and attributes, so removing some counts too.
+
+    Turning API keys off only takes rights away.
+    """
     return body.groups is not None or body.attributes is not None or body.api_keys in (True, "on")
 
 

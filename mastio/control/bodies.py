@@ -83,7 +83,7 @@ def route_taking(media_type: str) -> type[StrictRoute]:
 
 
 async def refuse_body(_: Request, error: Exception) -> NoReturn:
-    """What pydantic has against a request, as `BadRequest` (invalid_body). Never repeats what was sent.
+    """Raises pydantic's errors as `BadRequest` (invalid_body). Never repeats the input.
 
     The pydantic error holds the input, secrets included, so it does not become the cause either.
     """

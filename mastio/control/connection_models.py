@@ -142,7 +142,7 @@ class CredentialPatch(CredentialMembers):
 
 
 class Inspect(Body):
-    """Whether what agents send, and what they get, is inspected."""
+    """The inspection of requests to a connection, and of its replies."""
 
     request: bool = False
     response: bool = False

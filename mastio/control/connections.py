@@ -117,7 +117,7 @@ class ConnectionsRouter:
 
 
 def find_places(row: ConnectionRow) -> Places:
-    """Where calls of the connection go, and where its tokens come from."""
+    """The endpoints of the connection: for its calls and for its tokens."""
     places = [("base_url", row.base_url)]
     if row.credential is not None and row.credential.kind == "oauth":
         places.append(("credential.token_url", row.credential.options["token_url"]))

@@ -1,4 +1,4 @@
-"""What the routers of the control plane work with: made once by `build`, handed to each router's factory."""
+"""The objects that the routers of the control plane use: made once by `build`, passed to each router's factory."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class Context:
 
 
 async def read_principal(request: Request) -> Principal:
-    """Who calls, as the front door found out. Without it nothing here is served: a `KeyError` is a defect."""
+    """The caller, as authenticated by the entry point. Nothing is served without it: a `KeyError` is a defect."""
     principal = request.scope["state"]["principal"]
     if not isinstance(principal, Principal):
         raise TypeError("the front door must hand over a Principal")
@@ -118,7 +118,7 @@ Caller = Annotated[Principal, Depends(read_principal)]
 
 
 async def read_claim(request: Request) -> str | None:
-    """Which one-time code a new token is claimed with: SHA-256, hex. None: with none."""
+    """The one-time code that a new token is claimed with: SHA-256, hex. None: no code."""
     claim = request.scope["state"].get(CLAIM)
     return None if claim is None else str(claim)
 

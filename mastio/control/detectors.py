@@ -24,7 +24,7 @@ ToolName = Annotated[str, StringConstraints(min_length=1, max_length=256, patter
 
 
 class DetectorMatch(Body):
-    """What a policy is for; what is left out matches everything. An agent by its name, or by a group's as
+    """The scope of a policy; a member that is left out matches everything. An agent by its name, or by a group's as
     `group:<name>`."""
 
     agents: Globs = Field(default_factory=list)

@@ -1,4 +1,4 @@
-"""When something that was given out ends: in so many seconds, at a time, or never."""
+"""The end of something issued: after a number of seconds, at a time, or never."""
 
 from __future__ import annotations
 

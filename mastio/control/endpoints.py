@@ -1,4 +1,4 @@
-"""What answers a route: the routers hand these over, and `build` ties them to the rows of `routes.py`."""
+"""The endpoints of routes: the routers return them, and `build` ties them to the rows of `routes.py`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a stranger becomes an agent: ask with a certificate request, pick the decision up with a proof of its key."""
+"""Enrolment of a new agent: it sends a certificate request, and fetches the decision with a proof of its key."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from mastio.pki.csr import (
 from mastio.store.base import Enrollment
 
 POLL_SECONDS = 2
-"""How often the agent is asked to look."""
+"""Seconds between two polls that the agent is asked to keep."""
 
 
 class EnrollmentRouter:

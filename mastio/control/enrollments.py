@@ -1,4 +1,4 @@
-"""What operators decide about enrolment: requests, and one-time tokens that decide in advance."""
+"""The operators' part of enrolment: decisions on requests, and one-time tokens that decide in advance."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ class FourEyes:
 
 
 def _with_request(call: Callable[..., Any]) -> inspect.Signature:
-    """What FastAPI reads: the endpoint's own parameters, and the request itself."""
+    """The signature that FastAPI reads: the endpoint's own parameters, and the request itself."""
     own = inspect.signature(call, eval_str=True)
     more = inspect.Parameter(REQUEST, inspect.Parameter.KEYWORD_ONLY, annotation=Request)
     return own.replace(parameters=[*own.parameters.values(), more])
@@ -111,5 +111,5 @@ async def carry_out(application: Application, hold: Hold) -> tuple[int, Any]:
 
 
 def note_facts(request: Request, **facts: str | int) -> None:
-    """What the outcome of this exchange says beyond its reply: names and numbers, never content."""
+    """Adds facts to the outcome entry of this exchange: names and numbers, never content."""
     request.scope["state"].setdefault("facts", {}).update(facts)

@@ -1,4 +1,4 @@
-"""What waits for approval, and the decision about it."""
+"""The actions that wait for approval, and the decision on them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the doors of enrolment share, whatever they speak: a leaf for a one-time token, a new leaf for an agent."""
+"""The shared parts of the enrolment routes: a leaf for a one-time token, a new leaf for an agent."""
 
 from __future__ import annotations
 

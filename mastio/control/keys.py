@@ -34,7 +34,7 @@ signed by both for a week, so that whoever looks in once a week sees the change 
 ALGORITHMS = {"token": "ES256", "audit": "Ed25519"}
 
 ROOT_OVERLAP = 30 * 86_400.0
-"""How long clients that still hold the root before are served, unless leaves live longer."""
+"""Seconds that clients with the former root are still served, unless leaves live longer."""
 
 NAMES: tuple[KeyName, ...] = ("token", "audit", "intermediate", "root", "edge")
 

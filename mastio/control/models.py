@@ -155,13 +155,13 @@ Limit = Annotated[int, Field(ge=0, le=MAX_LIMIT)]
 
 
 class Body(BaseModel):
-    """What callers send."""
+    """The base class of request bodies."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
 class Answer(BaseModel):
-    """What they get."""
+    """The base class of response bodies."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -332,7 +332,7 @@ KeyName = Literal["token", "audit", "intermediate", "root", "edge"]
 
 
 class KeyBody(Body):
-    """Which key gets its next generation. `immediately`: without overlap."""
+    """The key to rotate to its next generation. `immediately`: without overlap."""
 
     name: KeyName
     immediately: bool = False
@@ -596,7 +596,7 @@ class HoldAnswer(Answer):
 
 
 class Result(Answer):
-    """What the approved request was answered; `body` is null where it has none."""
+    """The answer to the approved request; `body` is null if it has none."""
 
     status: int
     body: Any
@@ -609,6 +609,6 @@ class Approved(Answer):
 
 
 class RevokedAnswer(Answer):
-    """How many agents."""
+    """The number of revoked agents."""
 
     revoked: int

@@ -21,7 +21,7 @@ MAX_LIMIT = 500
 
 @dataclass(frozen=True, slots=True)
 class Paging:
-    """Which page: at most `limit` items behind the place `after`."""
+    """The requested page: at most `limit` items behind the place `after`."""
 
     limit: int
     after: str

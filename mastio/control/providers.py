@@ -100,7 +100,7 @@ class ProvidersRouter:
 
 
 def find_places(row: ProviderRow) -> Places:
-    """Where calls of the provider go, and where its tokens come from."""
+    """The endpoints of the provider: for its calls and for its tokens."""
     places = [("base_url", row.base_url)]
     if row.api_key is not None and row.api_key_file is None:
         secret = parse_secret(row.kind, row.base_url, row.api_key)

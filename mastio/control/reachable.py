@@ -1,4 +1,4 @@
-"""Whether what an admin describes may be connected to, looked at when it is described.
+"""A check, when an admin describes an upstream, that the appliance may connect to it.
 
 What every call would refuse is accepted with a warning: a name may lead elsewhere later, and a description may be made
 before its address is allowed. Who prefers it strict (`Prefer: handling=strict`, RFC 7240 §4.4), as the command line

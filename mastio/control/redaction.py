@@ -26,7 +26,7 @@ Mode = Literal["enforce", "observe"]
 
 
 class MatchBody(Body):
-    """What a policy is for; what is left out matches everything."""
+    """The scope of a policy; a member that is left out matches everything."""
 
     agents: Globs = Field(default_factory=list)
     models: Globs = Field(default_factory=list)

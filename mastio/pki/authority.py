@@ -152,7 +152,7 @@ class Authority:
 
     @property
     def not_after(self) -> float:
-        """When the intermediate ends: nothing that is issued outlives it. Unix seconds."""
+        """The end of the intermediate certificate, Unix seconds: nothing that it issues outlives it."""
         return self._issuer.certificate.not_valid_after_utc.timestamp()
 
     def trust(self) -> Trust:
@@ -190,7 +190,7 @@ class Authority:
         write_public(self._edge / "server.crt", "".join(map(encode_pem, chain)).encode("ascii"))
 
     def needs_renewal(self, now: float, names: Sequence[str] = ()) -> bool:
-        """Whether the edge's certificate has less than a third of its life left, is absent, is not by the newest
+        """True if the edge's certificate has less than a third of its life left, is absent, is not by the newest
         intermediate with its present chain, does not fit its key, or lacks one of `names`."""
         newest = self._newest()
         try:

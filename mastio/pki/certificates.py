@@ -44,7 +44,8 @@ class ChainError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class LeafFacts:
-    """What a validated agent leaf says. `not_after` is Unix time; `serial` is lower-case hex; `thumbprint` x5t#S256."""
+    """The facts of a validated agent leaf. `not_after` is Unix time; `serial` is lower-case hex; `thumbprint`
+    x5t#S256."""
 
     name: str
     spiffe_id: str
@@ -71,9 +72,9 @@ class Revoked:
 
 
 def is_agent_name(name: str) -> bool:
-    """Whether `name` keeps to `NAME_RULE`. ASCII only, so no two names look alike.
+    """True if `name` matches `NAME_RULE`. ASCII only, so no two names look alike.
 
-    A dot segment is none (SPIFFE-ID §2.2): no path would lead to such an agent, so nobody could revoke it.
+    A dot segment is no name (SPIFFE-ID §2.2): no path would lead to such an agent, so nobody could revoke it.
     """
     return _NAME.fullmatch(name) is not None
 
@@ -212,7 +213,7 @@ def _builder(
     seconds: float,
     above: x509.Certificate | None = None,
 ) -> x509.CertificateBuilder:
-    """What all certificates share. None outlives the one above it."""
+    """A builder with the members that all certificates share. No certificate outlives the one above it."""
     end = _time(now + seconds)
     if above is not None:
         end = min(end, above.not_valid_after_utc)
@@ -271,7 +272,7 @@ def _key_usage(*, digital_signature: bool = False, authority: bool = False) -> x
 
 
 def verify_chain(leaf_der: bytes, trust: Trust, now: float, trust_domain: str) -> LeafFacts:
-    """What the leaf says, once its chain to `trust` holds. Raises `ChainError`.
+    """Verifies the chain of a leaf to `trust` and returns the facts of the leaf. Raises `ChainError`.
 
     Only the issuers in `trust` are considered, never any that a caller sends along: so nobody's leaf can vouch for
     another's, whatever it signs. The library checks signatures, validity, CA flag, path length, key usage and EKU.

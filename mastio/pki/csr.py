@@ -118,7 +118,7 @@ def verify_possession(key: PublicKey, message: bytes, proof: bytes) -> None:
 
 
 def possession_message(enrollment: str) -> bytes:
-    """What the holder of the key signs to pick up the decision on the enrolment request with this id."""
+    """The bytes that the key's holder signs to fetch the decision on the enrolment request with this id."""
     return f"mastio-enrollment:v1|{enrollment}".encode()
 
 
@@ -131,7 +131,8 @@ class AssertionKeys:
 
 
 def assertion_keys(key: PublicKey, dpop_jwk: Mapping[str, str] | None) -> AssertionKeys:
-    """Which keys may sign a `private_key_jwt`: the certificate's, unless P-384 (ES384 is not spoken), and the DPoP key.
+    """The keys that may sign a `private_key_jwt`: the certificate's, unless P-384 (ES384 is not spoken), and the DPoP
+    key.
 
     Raises `JoseError` when `dpop_jwk` is not a public P-256 or Ed25519 key.
     """

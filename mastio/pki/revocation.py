@@ -11,7 +11,7 @@ from mastio.pki.certificates import Revoked
 from mastio.services import Trust
 
 FRESH_SECONDS = 300.0
-"""How long a list is served again while nothing changed."""
+"""Seconds that a list is served again while nothing changed."""
 
 
 class Versioned(Protocol):

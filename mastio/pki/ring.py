@@ -48,7 +48,8 @@ class Ring:
     intermediates: tuple[Generation, ...]
 
     def chain(self, issuer: Generation, now: float) -> tuple[x509.Certificate, ...]:
-        """What belongs below a leaf of `issuer`: the issuer, and the cross certificates down to roots still trusted."""
+        """The certificates to send with a leaf of `issuer`: the issuer, and the cross certificates down to roots still
+        trusted."""
         certificates = [issuer.certificate]
         trusted = in_force(self.roots, now)
         above = next((root for root in self.roots if root.id == issuer.root), self.roots[-1])

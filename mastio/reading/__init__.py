@@ -1,1 +1,1 @@
-"""Where the texts of bodies and streams are, and how others are put in their place. Pure: no dialect is known here."""
+"""Finds the texts of bodies and streams, and puts replacements in their place. Pure: no dialect is known here."""

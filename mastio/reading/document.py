@@ -37,7 +37,7 @@ from mastio.reading.numbers import FEWEST_CODES, LONG_NUMBER, has_codes, has_man
 from mastio.strictjson import Allowance, JsonError, TooManyValues, mask_escapes, parse
 
 MAX_NESTED = 4
-"""How deep documents may lie in strings of documents; what is deeper is read as the text that it is."""
+"""The greatest depth of documents in strings of documents. A deeper one is read as plain text."""
 
 MAX_TEXTS = 100_000
 """In one body: more is no message, and would keep everybody else waiting."""
@@ -459,7 +459,7 @@ class Document:
         return None
 
     def _is_structural(self, name: str, value: str) -> bool:
-        """Whether an API's member is left alone."""
+        """True if a member of an API is left unchanged."""
         if name in IDS and _GIVEN_OUT.fullmatch(value) is not None:
             return True
         if name in STRUCTURAL:
@@ -471,7 +471,7 @@ class Document:
 
 
 def is_model(name: str) -> bool:
-    """Whether it looks like a model's name, which is not searched."""
+    """True if `name` looks like a model's name, which is not searched."""
     return _MODEL.fullmatch(name) is not None
 
 
@@ -483,7 +483,7 @@ def _kind_of_list(place: str) -> str:
 
 
 def _find_carrier(value: Mapping[str, Any], carrier: Carrier, place: str) -> Carrier:
-    """Whose words an object of the API holds, by what it says of itself."""
+    """The carrier of the texts of an API object, by its own `role` and `type`."""
     role, kind = value.get("role"), value.get("type")
     if type(role) is str and role in CARRIERS and place in TURNS:
         carrier = CARRIERS[role]

@@ -1,6 +1,6 @@
-"""What stands before a body and goes upstream with it: an address, a model's name, headers. Pure.
+"""The texts of a request outside its body that go upstream: path, query, a model's name, headers. Pure.
 
-Nobody can put another text in its place, so what is to be redacted there is refused, or the header stays behind where
+They cannot be replaced. So a value to redact there refuses the request, or its header is left out where
 a call does the same without it.
 """
 
@@ -151,7 +151,7 @@ def write_reply_header(value: bytes, was: str, now: str) -> bytes | None:
 
 
 def _count_same(one: bytes, other: bytes) -> int:
-    """How many bytes both begin with."""
+    """The length of the common prefix, in bytes."""
     most = min(len(one), len(other))
     return next((n for n in range(most) if one[n] != other[n]), most)
 

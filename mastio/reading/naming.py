@@ -1,4 +1,4 @@
-"""What the writer of a JSON document calls a value whose member does not say it.
+"""The name of a JSON value whose own member does not name it.
 
 Pure. A value's own name helps to recognise it: `{"imei": …}`. Documents also name a value by a member beside it
 (`{"name": "IMEI", "value": …}`, `{"type": "imei", "number": …}`), by the member that its object is in
@@ -101,7 +101,7 @@ def _said_by(value: Any) -> str:
 
 
 def is_holder(member: str) -> bool:
-    """Whether a member holds a value and does not say what it is: `value`, or the number of a row."""
+    """True if a member holds a value without naming it: `value`, or the number of a row."""
     return member in HOLDERS or (member.isdigit() and len(member) <= MOST_ROW_DIGITS)
 
 
@@ -152,12 +152,12 @@ def _head_of(item: Any) -> str:
 
 
 def is_row(row: list[Any], heads: Heads) -> bool:
-    """Whether a list is the only row of a table, and no list of rows."""
+    """True if a list is the only row of a table, and not a list of rows."""
     return len(row) == len(heads) > 1 and all(type(item) is not list and type(item) is not dict for item in row)
 
 
 def is_pair(row: list[Any]) -> bool:
-    """Whether the first item of a row names the second one, and so on."""
+    """True if the first item of a row names the second, the third the fourth, and so on."""
     if len(row) == 2:
         return _is_name(row[0]) and type(row[1]) in (str, int)
     if len(row) % 2 or not 0 < len(row) <= MOST_COLUMNS or not all(map(_is_name, row[::2])):
@@ -167,7 +167,7 @@ def is_pair(row: list[Any]) -> bool:
 
 
 def _is_name(value: Any) -> bool:
-    """Whether a value may be a name, or a question for another: a value of its own has more digits."""
+    """True if a value may be a name, or a question that names its answer. Values have more digits."""
     if type(value) is not str or not 0 < len(value) <= (LONGEST_QUESTION if value[-1:] == "?" else LONGEST):
         return False
     return value.isalpha() or sum(c.isdigit() for c in value) <= MOST_DIGITS

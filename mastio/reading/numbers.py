@@ -23,17 +23,17 @@ _MOST_ZEROS = 400
 
 
 def is_long(value: float) -> bool:
-    """Whether a whole or floating-point number may be somebody's."""
+    """True if a whole or floating-point number is long enough to be a personal number."""
     return not -LONG_NUMBER < value < LONG_NUMBER
 
 
 def has_many_digits(value: float) -> bool:
-    """Whether a shorter number has a fraction in which one could hide."""
+    """True if a shorter number has a fraction that is long enough to hide such a number."""
     return type(value) is float and len(repr(value)) > MANY_DIGITS
 
 
 def has_codes(numbers: Sequence[Any]) -> bool:
-    """Whether a list is of codes of characters, and those are letters, digits and marks of a number or an address."""
+    """True if a list holds character codes, and these spell letters, digits and marks of a number or an address."""
     if any(type(code) is not int or not 32 <= code < 127 for code in numbers):
         return False
     return _SAID.fullmatch(bytes(numbers)) is not None

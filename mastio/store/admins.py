@@ -44,7 +44,7 @@ def new_claim() -> str:
 
 
 def is_unclaimed(admin: Admin) -> bool:
-    """Whether there is no token yet, only a one-time code that somebody may give it one with."""
+    """True if there is no token yet, only a one-time code to claim one with."""
     return admin.token_hash.startswith(CLAIM_MARK)
 
 
@@ -95,7 +95,7 @@ class AdminStore:
         return await self._change(work, "admins")
 
     async def is_empty(self) -> bool:
-        """Whether there has never been an admin."""
+        """True if there has never been an admin."""
         return (
             await self._database.read(lambda c: c.execute(select(func.count()).select_from(admins)).scalar_one()) == 0
         )
@@ -110,7 +110,7 @@ class AdminStore:
         return await self._database.read(lambda connection: _get(connection, name))
 
     async def count_active(self, now: float) -> int:
-        """How many of role admin are in force."""
+        """The number of active admins with the role admin."""
         statement = select(func.count()).where(_IN_FORCE, _CLAIMED, admins.c.role == "admin", _not_expired(now))
         return await self._database.read(lambda connection: connection.execute(statement).scalar_one())
 

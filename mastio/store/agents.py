@@ -19,7 +19,7 @@ from mastio.store.rows import decode_agent, encode_agent
 from mastio.store.tables import agents, certificates
 
 KEEP_SECONDS = 7 * 86_400.0
-"""How long the row of an expired certificate is kept."""
+"""Seconds that the row of an expired certificate is kept."""
 
 
 _OF_NAME = agents.c.name == bindparam("who")
@@ -34,7 +34,7 @@ _FORGET = delete(certificates).where(
 
 @dataclass(frozen=True, slots=True)
 class AgentChanges:
-    """What an operator may change. None leaves as it is."""
+    """The members of an agent that an operator may change. None leaves a member unchanged."""
 
     status: AgentStatus | None = None
     groups: frozenset[str] | None = None
@@ -147,7 +147,8 @@ class AgentStore:
         return [Revoked(row.serial, row.revoked_at, row.issuer) for row in rows]
 
     async def last_not_after(self) -> float:
-        """When the last leaf that was issued expires, Unix seconds; 0 without any. Until then its issuer is needed."""
+        """The latest expiry of all issued leaves, Unix seconds; 0 if there are none. Until then their issuer is
+        needed."""
         statement = select(func.max(certificates.c.not_after))
         return await self._database.read(lambda connection: connection.execute(statement).scalar()) or 0.0
 

@@ -42,7 +42,7 @@ def hash_api_key(keys: Keys, key: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class NewApiKey:
-    """What an operator asks for. Times are Unix seconds; `expires_at` None: the key has no end."""
+    """The members of a requested API key. Times are Unix seconds; `expires_at` None: the key does not expire."""
 
     agent: str
     name: str

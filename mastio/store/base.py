@@ -57,7 +57,7 @@ class Admin:
 
 
 ProviderKind = Literal["openai", "anthropic", "gemini", "azure", "bedrock", "vertex", "ollama"]
-"""Which API a provider speaks, and how it wants its key."""
+"""The API that a provider speaks, and the form of its key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class ProviderRow:
     weight: int = 1
     timeouts: Mapping[str, float] = field(default_factory=dict)
     api_key_file: str | None = None
-    """Where `api_key` was read from, when it is not kept in the table."""
+    """The file that `api_key` was read from, if it is not kept in the table."""
 
     is_sealed_off: bool = False
     """There is a key in the table, and it does not open: whoever writes this row back would lose it."""
@@ -93,20 +93,20 @@ class PolicyRow:
 
     @property
     def is_damaged(self) -> bool:
-        """Whether the row in the database cannot be read."""
+        """True if the row in the database cannot be read."""
         cedar: object = self.cedar
         return not isinstance(cedar, str) or self.mode not in ("enforce", "observe")
 
 
 CredentialKind = Literal["bearer", "header", "query", "basic", "oauth", "sigv4", "certificate"]
-"""How a connection's upstream wants to be shown who asks."""
+"""The kind of authentication that a connection's upstream requires."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConnectionCredential:
-    """What is put into each request to a connection, and no agent ever sees.
+    """The credential that the appliance adds to each request to a connection. No agent sees it.
 
-    `secret` is in the clear here, in memory only; None where it cannot be had: nothing is sent then. `secret_file` is
+    `secret` is in the clear here, in memory only; None if it cannot be read: then nothing is sent. `secret_file` is
     where it was read from, when it is not kept in the table. `options` by kind: of header `header` and `prefix`, of
     query `parameter`, of basic `username`, of oauth `token_url`, `client_id`, `scope`, `audience` and `client_auth`
     (basic or body), of sigv4 `access_key_id`, `region` and `service`.
@@ -169,7 +169,7 @@ Strategy = Literal["tag", "mask", "truncate", "hash", "encrypt", "fpe", "surroga
 
 @dataclass(frozen=True, slots=True)
 class TypeRule:
-    """What is done with values of a type. `strategy`: what takes their place where they are redacted."""
+    """The treatment of values of a type. `strategy`: the form of their replacement where they are redacted."""
 
     action: Treatment
     strategy: Strategy = "tag"
@@ -177,7 +177,8 @@ class TypeRule:
 
 @dataclass(frozen=True, slots=True)
 class RedactionRow:
-    """What is done with what is found in messages and replies. Globs; an empty tuple matches everything.
+    """A redaction policy: the treatment of values found in messages and replies. Globs; an empty tuple matches
+    everything.
 
     `types` by the name of the type, `*` for those not named. `restore`: the caller gets the original where the reply
     repeats what took its place. `always` are values that are found whatever they look like, `never` those that are not
@@ -204,8 +205,9 @@ DefinitionAction = Literal["observe", "block", "off"]
 
 @dataclass(frozen=True, slots=True)
 class ClassRule:
-    """What is done about a class of content. `threshold`: the score from which on it is recorded, `block_threshold`:
-    from which on it is refused, where the action is `block`. None: as the settings say."""
+    """The treatment of a class of content. `threshold`: the score from which it is recorded. `block_threshold`: the
+    score from which it is refused, if the action is `block`. None: the value of the settings.
+    """
 
     action: DetectorAction
     threshold: int | None = None
@@ -353,7 +355,7 @@ class Hold:
 
     @property
     def usable_until(self) -> float:
-        """What was approved is good for as long as a human had to decide."""
+        """The end of an approval, Unix seconds: it is valid for as long as a human had to decide."""
         return (self.decided_at or self.created_at) + (self.expires_at - self.created_at)
 
 

@@ -1,4 +1,4 @@
-"""What the parts of the repository share: a committed change that is visible here before it returns, and pages."""
+"""The shared parts of the repositories: commits that are visible here before they return, and pages."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ log = logging.getLogger("mastio.store")
 T = TypeVar("T")
 
 DAMAGE = (ValueError, TypeError, KeyError, AttributeError)
-"""What decoding a damaged row raises."""
+"""The exceptions that decoding a damaged row raises."""
 
 
 class DamagedRow(NamedTuple):

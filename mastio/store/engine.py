@@ -22,7 +22,7 @@ from mastio.store import tables
 
 T = TypeVar("T")
 Work = Callable[[Connection, int], T]
-"""What a transaction does, with the revision it makes. Every row it writes gets that as its `version`.
+"""The work of a transaction, called with its new revision. Every row that it writes gets this as its `version`.
 
 Refuses by raising a `MastioError`, which undoes all of it, the revision included. Must not touch the event loop.
 """
@@ -70,7 +70,7 @@ class Database:
         self._driver: Driver = module.Driver(parsed, patience)
 
     async def read(self, work: Callable[[Connection], T]) -> T:
-        """What `work` finds, in one transaction that only reads. Raises `Unavailable` (store_unavailable)."""
+        """Returns the result of `work`, in one read-only transaction. Raises `Unavailable` (store_unavailable)."""
         return await self._answered(self._driver.read(work))
 
     async def write(self, work: Callable[[Connection], T]) -> T:

@@ -22,7 +22,7 @@ from mastio.store.tables import agents, budgets, enrollments
 from mastio.store.tokens import consume_token
 
 KEEP_SECONDS = 7 * 86_400.0
-"""How long a request is kept after the time in which it could be decided."""
+"""Seconds that a request is kept after the time in which it could be decided."""
 
 Issue = Callable[[Enrollment], IssuedLeaf]
 """Signs the leaf. Called inside the transaction, once nothing can refuse any more."""
@@ -163,7 +163,8 @@ class EnrollmentStore:
 
 
 def _later(created_at: float, before: float) -> float:
-    """What tells who has a name now from who had it before: never the same time, whatever the clock does."""
+    """A creation time that is always later than `before`, to tell two holders of a name apart even if the clock steps
+    back."""
     return max(created_at, before + 0.001)
 
 

@@ -1,4 +1,4 @@
-"""What waits for somebody's approval, and what became of it."""
+"""The actions that wait for approval, and the decisions on them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from mastio.store.rows import decode_hold, encode_hold
 from mastio.store.tables import holds
 
 KEEP_SECONDS = 30 * 86_400.0
-"""How long a hold is kept after the time in which it could be decided. The log keeps what became of it."""
+"""Seconds that a hold is kept after the time in which it could be decided. The log keeps the decision."""
 
 CONTENT = "content"
 """The parameter in which who decides is shown what an agent sends, where that is turned on."""

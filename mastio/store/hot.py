@@ -143,7 +143,7 @@ class HotDirectory:
 
     @property
     def healthy(self) -> bool:
-        """Whether the last look at the database succeeded, and was recent."""
+        """True if the last read of the database succeeded and is recent."""
         return not self._failed and monotonic() - self._refreshed_at < max(STALE_SECONDS, 4 * self._interval)
 
     @property
@@ -326,7 +326,7 @@ SecretFiles = dict[str, Written]
 
 @dataclass(frozen=True, slots=True)
 class Codecs:
-    """What opens sealed secrets, and the rows with secrets."""
+    """The codecs that open sealed secrets, and the rows with secrets."""
 
     sealer: Sealer
     providers: ProviderCodec
@@ -335,7 +335,7 @@ class Codecs:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What is new at the revision in `row`. A section that is None has not changed; `fresh`: rows are all there are.
+    """The changes at the revision in `row`. A section that is None has not changed; `fresh`: the rows are complete.
 
     `files` are those that secrets of a section were read from, as they were before they were read. `lost_agents` and
     `lost_keys` (ids) are those whose rows are damaged.
@@ -382,7 +382,7 @@ def look_again(files: SecretFiles) -> SecretFiles:
 def load_changes(
     connection: Connection, codecs: Codecs, seen: Row[Any] | None, rewritten: frozenset[str] = frozenset()
 ) -> Changes | None:
-    """What changed since the revision `seen`; None when nothing did. `rewritten` are sections to be read anyway."""
+    """The changes since the revision `seen`; None if there are none. `rewritten` are sections to be read anyway."""
     row = connection.execute(_REVISION).one()
     if seen is not None and row.value == seen.value and not rewritten:
         return None

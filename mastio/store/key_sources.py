@@ -1,4 +1,4 @@
-"""Where the key `store-secrets` comes from when it is not in the data folder: a file elsewhere, or an external command.
+"""The sources of the key `store-secrets` outside the data folder: a file elsewhere, or an external command.
 
 Whoever has the data folder alone, a backup of it or its disk, then has no secret that is sealed in the database. The
 key is asked for once in each process, before it serves anything, and kept in memory. What a command prints is shown
@@ -83,7 +83,8 @@ def run_key_command(command: Sequence[str], seconds: float = COMMAND_SECONDS) ->
 
 
 def _read(process: subprocess.Popen[bytes], deadline: float) -> bytes:
-    """What it prints until it closes its output, or a little more than a key may have. Raises `TimeoutError`."""
+    """The output of the process until it closes its output, or a little more than a key may have. Raises
+    `TimeoutError`."""
     assert process.stdout is not None
     text = b""
     while len(text) <= MAX_OUTPUT:

@@ -33,10 +33,10 @@ GONE_SECONDS = 60.0
 """A lease that nobody has spoken of for so long is a dead worker's."""
 
 KEEP_SECONDS = 3600.0
-"""How long a window that is over is kept: longer than any exchange that was begun in it."""
+"""Seconds that a finished window is kept: longer than any exchange that began in it."""
 
 ASKED_SECONDS = 1.0
-"""How long the others are kept from holding what they do not need, after somebody got less than it needs."""
+"""Seconds for which other workers hold no more than they need, after a worker got less than it needs."""
 
 MOST = 2**62
 """No count grows beyond what the column holds, whatever a provider says that it used."""

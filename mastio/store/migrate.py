@@ -32,7 +32,7 @@ _LOCK = 0x6D617374696F
 
 
 def is_current(url: str) -> bool:
-    """Whether the database has exactly the tables of this version.
+    """True if the database has exactly the tables of this version.
 
     Raises `ConfigurationError` when there is no such database, or it does not answer.
     """

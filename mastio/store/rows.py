@@ -300,7 +300,7 @@ class SecretFileError(ValueError):
 
 
 Written = tuple[int, int, int] | None
-"""Which file is at a path and when it was written; None: it cannot be found."""
+"""The identity of the file at a path and its time of writing; None: it cannot be found."""
 
 
 def look_at_file(path: str) -> Written:

@@ -17,7 +17,7 @@ from mastio.store.sealed import Sealer
 from mastio.store.tables import signing_keys
 
 KEEP_SECONDS = 7 * 86_400.0
-"""How long a retired key stays in the list."""
+"""Seconds that a retired key stays in the list."""
 
 
 class SigningKeyStore:

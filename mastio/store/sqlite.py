@@ -23,7 +23,7 @@ from mastio.errors import MastioError
 T = TypeVar("T")
 
 MAX_TOGETHER = 64
-"""How many waiting writers share one transaction at most."""
+"""The largest number of waiting writers that share one transaction."""
 
 
 class Driver:
@@ -77,7 +77,7 @@ class Driver:
 
 
 class Done:
-    """What a work returned, apart from what it raised."""
+    """The result of a work that did not raise."""
 
     __slots__ = ("value",)
 

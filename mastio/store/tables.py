@@ -244,7 +244,7 @@ budget_windows = Table(
     Column("asked_at", Double, nullable=False),
     Column("asked_by", Text),
 )
-"""What was spent of each budget in each of its periods. `mastio.store.leases` says how it is kept exact."""
+"""The amount spent of each budget in each of its periods. `mastio.store.leases` keeps it exact."""
 
 budget_leases = Table(
     "budget_leases",

@@ -20,7 +20,7 @@ from mastio.store.tables import enrollment_tokens
 
 TOKEN_PREFIX = "mastio_enroll_"  # noqa: S105
 KEEP_SECONDS = 7 * 86_400.0
-"""How long an expired token stays in the list."""
+"""Seconds that an expired token stays in the list."""
 
 
 _CONSUME = (
@@ -44,7 +44,7 @@ class TokenStore:
         self._key = keys.key("enrollment-tokens")
 
     def hash(self, token: str) -> str:
-        """How the token is found: HMAC-SHA256 under the key `enrollment-tokens`, hex."""
+        """The lookup value of a token: HMAC-SHA256 under the key `enrollment-tokens`, hex."""
         return hmac.digest(self._key, token.encode(), hashlib.sha256).hex()
 
     async def create(self, name: str, uses: int, expires_at: float, by: str, now: float) -> tuple[EnrollmentToken, str]:

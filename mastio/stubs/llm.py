@@ -66,7 +66,7 @@ class Call(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """What is to be sent. A plain reply is one chunk with a known length."""
+    """A reply to send. A plain reply is one chunk with a known length."""
 
     status: int
     headers: Headers
@@ -151,7 +151,7 @@ def answer_model(call: Call) -> Reply:
 
 
 class Journal:
-    """What the provider itself saw, for tests that compare it with the appliance's log.
+    """The record of the requests that the stub got, for tests that compare it with the appliance's log.
 
     One JSON object a line, written with a single unbuffered append before the request is answered. `path` is
     without the query, where Gemini clients put their key.

@@ -1,4 +1,4 @@
-"""How the stand-in refuses, in the words of each vendor."""
+"""The stub's refusals, in the words of each vendor."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DRAWN_ERRORS: tuple[tuple[int, str, Headers], ...] = (
     (429, "The stub provider is rate limiting, as it was asked to.", [(b"retry-after", b"1")]),
     (503, "The stub provider is overloaded, as it was asked to.", []),
 )
-"""What `--error-rate` answers, in turn."""
+"""The answers of `--error-rate`, in turn."""
 
 # per status: OpenAI (type, code), Anthropic type, Gemini status
 ERROR_WORDS: dict[int, tuple[tuple[str, str | None], str, str]] = {

@@ -52,7 +52,7 @@ def find_step(script: Sequence[Step], path: str, content: Mapping[str, Any]) -> 
 
 
 def _results(path: str, content: Mapping[str, Any]) -> Iterator[str]:
-    """Which calls of tools have a result in the conversation so far."""
+    """The ids of tool calls that have a result in the conversation so far."""
     for message in _objects(content.get("input" if path == "/v1/responses" else "messages")):
         if message.get("role") == "tool" or str(message.get("type", "")).endswith("_call_output"):
             yield str(message.get("call_id") or message.get("tool_call_id") or "")

@@ -1,4 +1,4 @@
-"""What every reply of the stand-in says, and how replies are compiled: JSON with holes for what varies."""
+"""The text of every stub reply, and the compilation of replies: JSON with holes for the variable parts."""
 
 from __future__ import annotations
 
@@ -38,8 +38,10 @@ def parse_duration(text: str) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How the stub behaves. `latency` in seconds; `error_rate` is the share of requests that fail, 0 to 1.
-    `script`: the file with the calls of tools that are answered (`mastio.stubs.scripted`)."""
+    """The behaviour of the stub. `latency` in seconds; `error_rate` is the share of requests that fail, 0 to 1.
+
+    `script`: the file with the calls of tools that are answered (`mastio.stubs.scripted`).
+    """
 
     latency: float = 0.05
     chunks: int = 3
@@ -61,7 +63,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """What every reply says: `whole` for a plain reply, the same in `pieces` for a stream."""
+    """The text of every reply: `whole` for a plain reply, the same in `pieces` for a stream."""
 
     whole: str
     pieces: tuple[str, ...]
@@ -79,7 +81,8 @@ def compose_text(settings: Settings) -> Text:
 
 
 def cut_points(text: str, cuts: int) -> list[int]:
-    """Where a stream breaks the text: first in the middle of each fake personal value, the rest evenly."""
+    """The positions at which a stream breaks the text: first in the middle of each fake personal value, the rest
+    evenly."""
     inside = [text.index(value) + len(value) // 2 for value in PII.values() if value in text][:cuts]
     even = cuts - len(inside)
     return sorted(inside + [len(text) * nth // (even + 1) for nth in range(1, even + 1)])

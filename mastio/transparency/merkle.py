@@ -114,7 +114,7 @@ def fold(hashes: Sequence[bytes]) -> bytes:
 
 
 def width(size: int, level: int) -> int:
-    """How many hashes the partial tile of a level has in a tree of `size`."""
+    """The number of hashes in the partial tile of a level in a tree of `size`."""
     return (size >> (HEIGHT * level)) % WIDTH
 
 
@@ -156,7 +156,7 @@ def inclusion(index: int, size: int) -> list[Range]:
 
 
 def consistency(old: int, new: int) -> list[Range]:
-    """What shows that the tree of `old` leaves is the beginning of that of `new` (RFC 6962 §2.1.2).
+    """The ranges of a proof that the tree of `old` leaves is a prefix of that of `new` (RFC 6962 §2.1.2).
 
     Raises `ProofError` for an old size of 0 or above the new one.
     """
@@ -219,7 +219,8 @@ def _split(size: int) -> int:
 
 
 def verify_inclusion(index: int, leaf: bytes, start: int, end: int, root_hash: bytes, proof: Sequence[bytes]) -> None:
-    """That `leaf` is the hash at `index` of the subtree [start, end) with this root; [0, size) is the whole tree.
+    """Verifies that `leaf` is the hash at `index` of the subtree [start, end) with this root; [0, size) is the whole
+    tree.
 
     Raises `ProofError`.
     """
@@ -234,16 +235,18 @@ def verify_inclusion(index: int, leaf: bytes, start: int, end: int, root_hash: b
 
 
 def verify_consistency(old: int, new: int, old_root: bytes, new_root: bytes, proof: Sequence[bytes]) -> None:
-    """That the tree of `old` leaves is the beginning of that of `new` (RFC 6962 §2.1.2). Raises `ProofError`, also
-    for an old tree without leaves: that would show nothing."""
+    """Verifies that the tree of `old` leaves is a prefix of that of `new` (RFC 6962 §2.1.2). Raises `ProofError`, also
+    for an old tree without leaves: that would prove nothing.
+    """
     if old < 1:
         raise ProofError("an empty tree shows nothing")
     verify_subtree(0, old, new, old_root, new_root, proof)
 
 
 def verify_subtree(start: int, end: int, size: int, part: bytes, root_hash: bytes, proof: Sequence[bytes]) -> None:
-    """That the subtree [start, end) with root `part` is at its place in the tree of `size`; the empty subtree is in
-    every tree. Raises `ProofError`."""
+    """Verifies that the subtree [start, end) with root `part` is at its place in the tree of `size`; the empty subtree
+    is in every tree. Raises `ProofError`.
+    """
     _require_subtree(start, end)
     _require_hashes(*proof)
     if not end <= size <= MAX_SIZE:

@@ -63,7 +63,7 @@ class Verifier:
         return f"{self.name}+{self.key_id.hex()}+{base64.b64encode(self.kind + self.key).decode()}"
 
     def verify(self, text: bytes, signature: bytes) -> bool:
-        """Whether `signature` is this Ed25519 key's of `text`."""
+        """True if `signature` is this Ed25519 key's of `text`."""
         try:
             load_ed25519(self.key).verify(signature, text)
         except (InvalidSignature, ValueError):
@@ -247,7 +247,7 @@ def parse_proof(content: bytes) -> tuple[int, list[bytes], bytes]:
 
 
 def write_extension(old: int, hashes: Sequence[bytes], checkpoint: bytes) -> bytes:
-    """That the log of a signed checkpoint begins with the one of `old` entries, as C2SP tlog-witness writes it."""
+    """Encodes the proof that the log of a signed checkpoint extends the one of `old` entries (C2SP tlog-witness)."""
     path = "".join(f"{base64.b64encode(one).decode()}\n" for one in hashes)
     return f"old {old}\n{path}\n".encode() + checkpoint
 

@@ -1,4 +1,4 @@
-"""When keys were last presented: gathered in memory, kept every half minute and at the end of the worker.
+"""The times when keys were last used: gathered in memory, stored every half minute and at the end of the worker.
 
 Whether that succeeds never matters to an exchange. What could not be kept stays here and is tried again.
 """

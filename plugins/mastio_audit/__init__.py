@@ -70,7 +70,7 @@ def owner(worker: Worker) -> str:
 
 
 def is_cut(name: str, worker: Worker, slots: range) -> bool:
-    """Whether no other live worker can be this owner, so that `worker` closes what it left open: its own earlier
+    """True if no other live worker can be this owner, so that `worker` closes the owner's open intents: its own earlier
     incarnation, and for the first worker also those of slots that are not in use any more."""
     if name == owner(worker):
         return True

@@ -158,5 +158,5 @@ class JoinedReader:
 
 
 def _is_whole(rows: Sequence[Row], start: int) -> bool:
-    """Whether these are the entries from `start` on, without a gap."""
+    """True if these are the entries from `start` on, without a gap."""
     return bool(rows) and rows[0][0] == start and rows[-1][0] - start + 1 == len(rows)

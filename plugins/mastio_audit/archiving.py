@@ -38,7 +38,7 @@ PAUSE = 0.05  # seconds between two transactions
 
 @dataclass(frozen=True, slots=True)
 class Archived:
-    """What was done: entries `start` to `end` (not included) are in the archive, and `reason` says why no more."""
+    """The result: entries `start` to `end` (not included) are in the archive; `reason` says why no more are."""
 
     start: int
     end: int
@@ -47,8 +47,8 @@ class Archived:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What has to stay: entries of `before` (Unix time) and later, those that no signed `checkpoint` covers, and those
-    that a sink has not been given (`sinks`: the next index of each)."""
+    """The entries that must stay: those of `before` (Unix time) and later, those that no signed `checkpoint` covers,
+    and those that a sink has not been given (`sinks`: the next index of each)."""
 
     before: float
     checkpoint: Checkpoint
@@ -153,7 +153,7 @@ def _time_of(entry: bytes) -> float:
 
 
 def file_cursors(folder: Path, ignored: Collection[str] = ()) -> dict[str, int]:
-    """How far the sinks of a data folder have come, from the folder of their cursors. Raises `ConfigurationError`."""
+    """The next index of each sink of a data folder, from its folder of cursors. Raises `ConfigurationError`."""
     cursors = {}
     for file in sorted(file for file in folder.glob("[!.]*") if file.name not in ignored):
         try:

@@ -1,4 +1,4 @@
-"""What a request for the log says: parameters, checked, and what they mean for a page of entries."""
+"""The parameters of a request for the log: checked, and converted to the range and filter of a page of entries."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Past:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a request for entries says. `start` None: from the first that is here, or, with the newest first, from the
+    """A parsed request for entries. `start` None: from the first stored entry, or, with the newest first, from the
     last. `query` is what the next page asks for as well."""
 
     wanted: Wanted
@@ -90,7 +90,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class AskedUsage:
-    """What a request for the usage says. Times are Unix time, None: the default. `start`: the index to go on with."""
+    """A parsed request for the usage. Times are Unix seconds, None: the default. `start`: the index to continue at."""
 
     by: tuple[Dimension, ...]
     since: float | None

@@ -70,7 +70,7 @@ class ChainError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """Where the log ends: how many entries, the leaf hash of the last (32 zero bytes while there is none), and the
+    """The end of the log: the number of entries, the leaf hash of the last (32 zero bytes while there is none), and the
     frontier of the Merkle tree over them (`mastio.transparency.merkle`)."""
 
     size: int = 0
@@ -151,7 +151,7 @@ def timestamp(seconds: float) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Appended:
-    """What to store: the rows, the nodes of the tree that they completed, and the head after them."""
+    """The data to store: the rows, the tree nodes that they completed, and the head after them."""
 
     rows: list[Row]
     nodes: list[Node]

@@ -343,7 +343,8 @@ class Doors:
             raise AuditError("The log cannot be read at present.") from error
 
     async def _explain(self, error: ChainError) -> MastioError:
-        """What is missing may have been archived since the question was begun; else the log is damaged."""
+        """The error for a missing entry: it may have been archived since the request began; otherwise the log is
+        damaged."""
         with contextlib.suppress(StoreError, TimeoutError):
             async with asyncio.timeout(WITHIN), self._lock:
                 extent = await self._reader.extent()
@@ -372,7 +373,7 @@ def _answer_usage(asked: AskedUsage, question: Question, part: Part, is_complete
 
 
 def _prefix(principal: Principal) -> bytes:
-    """How every entry of this agent begins: `agent` is the first member in canonical order."""
+    """The first bytes of every entry of this agent: `agent` is the first member in canonical order."""
     return b'{"agent":' + orjson.dumps(principal.name) + b","
 
 

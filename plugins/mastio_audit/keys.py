@@ -59,7 +59,7 @@ class LogKeys:
         return tuple(self._derived.values())
 
     def signers(self, now: float) -> list[Signer]:
-        """Who signs: the active generation first, then those that it replaces, while they are trusted."""
+        """The signing keys: the active generation first, then those that it replaces, while they are trusted."""
         keys = self.all()
         active = current(keys, now)
         others = [key for key in in_force(keys, now) if key is not active and key.active_from <= now]

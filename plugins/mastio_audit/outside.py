@@ -1,4 +1,4 @@
-"""Which files outside its data folder the appliance may be told to write."""
+"""The files outside its data folder that the appliance may be configured to write."""
 
 from __future__ import annotations
 

@@ -184,7 +184,7 @@ class PostgresReader:
         return rows[0][0] if rows else None
 
     async def _find_archived(self) -> bool:
-        """Whether there is a table of what was archived: an older log has none until it is appended to."""
+        """True if there is a table of archived ranges: an older log has none until it is appended to."""
         if not self._has_archived:
             [(self._has_archived,)] = await self._fetch(_HAS_ARCHIVED)
         return self._has_archived
@@ -325,7 +325,7 @@ class PostgresStore(PostgresReader):
             return size, await connection.fetchval(_SUM, 0, size, timeout=COUNT_TIMEOUT)
 
     async def cursors(self) -> dict[str, int]:
-        """How far the sinks have come (`mastio_audit.sinks.postgres`)."""
+        """The next index of each sink (`mastio_audit.sinks.postgres`)."""
         [(exists,)] = await self._fetch("SELECT to_regclass('audit_cursors') IS NOT NULL")
         rows = await self._fetch("SELECT name, next FROM audit_cursors") if exists else []
         return {row[0]: row[1] for row in rows}

@@ -1,4 +1,4 @@
-"""What the log says of itself to others, and what this appliance remembers to have said.
+"""The published state of the log: its newest signed checkpoint and its public keys.
 
 `DATA/log/checkpoint` is the newest signed checkpoint, written at most a second after the newest entry, and read again
 before anything is appended: a log that does not begin with what was signed is not continued. So the database cannot be
@@ -39,7 +39,8 @@ def sign_head(head: Head, keys: LogKeys, now: float) -> bytes:
 
 
 async def verify_beginning(reader: LogReader, signed: Checkpoint, who: str) -> None:
-    """That the log begins with what was signed; `who` has it, in words. Raises `ChainError`, `StoreError`."""
+    """Verifies that the log begins as signed; `who`: the holder of `signed`, for messages. Raises `ChainError`,
+    `StoreError`."""
     head = (await reader.extent()).head
     size = 0 if head is None else head.size
     if size < signed.size:
@@ -56,7 +57,7 @@ class History:
         self.path = self.folder / "checkpoint"
 
     async def verify(self, reader: LogReader) -> None:
-        """That the log begins with what was signed. Raises `ChainError`, `StoreError`."""
+        """Verifies that the log begins as signed. Raises `ChainError`, `StoreError`."""
         signed = self._read()
         if signed is None:
             return

@@ -1,4 +1,4 @@
-"""What every verification does with entries, wherever they come from: chain, tree, keys, checkpoints; and its report.
+"""The part of verification that is the same for entries of every source: chain, tree, keys, checkpoints; its report.
 Pure: the entries are handed in.
 
 A place adds what it has beside them: stored hashes and a head (`verify`), tiles (`verify_served`), or nothing but a
@@ -49,7 +49,7 @@ class Recomputation:
         self.tree = self.verifier.tree
         self.keys = keys
         self.problems: list[str] = []
-        """What is wrong with the place, and with none of the entries."""
+        """Problems of the source as a whole, not of single entries."""
         self._prefixes = Prefixes()
 
     def allow_later_checkpoints(self) -> None:

@@ -39,17 +39,17 @@ class Room:
 
     @property
     def is_low(self) -> bool:
-        """Whether only administration goes on."""
+        """True if only administration continues."""
         return self.free is not None and self.free < self.reserve
 
     @property
     def is_alarming(self) -> bool:
-        """Whether somebody should make room."""
+        """True if an operator should make room."""
         return self.free is not None and self.free < 2 * self.reserve
 
 
 def judge(space: Space, reserve: int, most: int) -> Room:
-    """What is left. `most`: bytes that the log may have; 0: as many as there are."""
+    """The room that is left. `most`: bytes that the log may have; 0: no limit."""
     if space.disk is not None:
         reserve = min(reserve, space.disk // PART_OF_DISK)
     left = max(most - space.used, 0) if most else None
@@ -58,7 +58,8 @@ def judge(space: Space, reserve: int, most: int) -> Room:
 
 
 def is_from_outside(entry: Entry) -> bool:
-    """Whether agents or strangers caused it and nothing has been done yet. An outcome ends what was begun."""
+    """True if an agent or an unknown caller caused the entry and nothing has been done yet. An outcome is never
+    refused."""
     if entry.phase == "outcome":
         return False
     if entry.agent is not None:
@@ -93,7 +94,7 @@ class Reserve:
         return f"the audit log has {(self._room.free or 0) // MEGABYTE} MB left, which are kept for administration"
 
     def refuses(self, entry: Entry) -> bool:
-        """Whether the room that is left is not for this."""
+        """True if the room that is left must not be used for this entry."""
         return self._room.is_low and is_from_outside(entry)
 
     async def run(self) -> None:

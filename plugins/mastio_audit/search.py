@@ -18,7 +18,7 @@ from mastio_audit.chain import Row, timestamp
 from mastio_audit.store import LogReader
 
 SCAN = 20_000
-"""How many entries one search looks through at most, so that a question about a long log is many short ones."""
+"""The largest number of entries that one search reads, so that a search of a long log is many short ones."""
 
 AT_ONCE = 64
 """Rows that a database is asked for at least: many that only look right are not as many questions."""
@@ -28,7 +28,7 @@ EFFECTS: Final = ("allow", "deny", "hold")
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What an entry must have; None: anything. `kind` may end with `*`. `since` is Unix time."""
+    """The filter of a search; None: any value. `kind` may end with `*`. `since` is Unix time."""
 
     agent: str | None = None
     kind: str | None = None
@@ -52,7 +52,7 @@ class Wanted:
         return tuple(found)
 
     def fits(self, entry: bytes) -> bool:
-        """Whether the entry has all of it."""
+        """True if the entry matches every part of the filter."""
         if not (self.spellings or self.since is not None):
             return True
         document = orjson.loads(entry)
@@ -72,7 +72,8 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What was found, and at which index the search goes on (None: nowhere). It may be empty and go on."""
+    """The matching rows, and the index at which the search continues (None: it is complete). Rows may be empty before
+    that."""
 
     rows: Sequence[Row]
     following: int | None
@@ -108,7 +109,7 @@ async def search(
 
 
 def _after(part: range, seq: int | None, newest_first: bool) -> range:
-    """What is left of the part behind an entry; None: nothing, it was looked through."""
+    """The rest of the part behind entry `seq`. `seq` None: the whole part was searched, so nothing is left."""
     if newest_first:
         return range(part.start, part.start if seq is None else seq)
     return range(part.stop if seq is None else seq + 1, part.stop)
@@ -129,6 +130,6 @@ async def find_first(reader: LogReader, within: range, since: float) -> int:
 
 
 def read_time(entry: bytes) -> float:
-    """When it was written, Unix time."""
+    """The time of an entry, Unix seconds."""
     document: dict[str, Any] = orjson.loads(entry)
     return datetime.fromisoformat(document["time"]).timestamp()

@@ -204,7 +204,7 @@ class Sequencer:
         self._task.add_done_callback(self._ended)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
-        """What no store declares to raise closes the log like any failure: reopen, verify, go on."""
+        """An undeclared exception closes the log like any failure: reopen, verify, continue."""
         if not task.cancelled() and task.exception() is not None:
             _log.critical("the audit log met a defect", exc_info=task.exception())
             if not self._stopping:

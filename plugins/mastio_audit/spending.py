@@ -1,4 +1,4 @@
-"""What calls of models used: the sums over the outcomes in a log, by agent, model, day or group.
+"""The usage of model calls: the sums over the outcomes in a log, by agent, model, day or group.
 
 The outcome of an exchange has its settled usage, the very numbers that budgets count. Outcomes are durable and common
 to all workers, so the sums are exact for any number of workers and after any restart. A call that several providers
@@ -21,7 +21,7 @@ import orjson
 from mastio_audit.chain import Row, timestamp
 
 DEFAULT_SECONDS: Final = 30 * 86_400
-"""How long ago a report begins where nothing is said."""
+"""Seconds before now at which a report begins by default."""
 
 LATEST: Final = 253_402_300_799.0
 """The last second that entries have a time for: the end of the year 9999."""
@@ -150,7 +150,7 @@ def count(rows: Iterable[Row], question: Question, sums: Sums) -> None:
 
 
 def is_call(entry: Mapping[str, Any]) -> bool:
-    """Whether an entry is the outcome of a call of a model."""
+    """True if an entry is the outcome of a model call."""
     kind: str = entry["kind"]
     return entry["phase"] == "outcome" and kind.startswith("llm.") and kind != LISTS
 

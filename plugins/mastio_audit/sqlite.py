@@ -177,7 +177,7 @@ class SqliteReader:
         return Extent(head, end, (archived or 0) * BUNDLE)
 
     def _find_archived(self) -> bool:
-        """Whether there is a table of what was archived: an older file has none until it is appended to."""
+        """True if there is a table of archived ranges: an older file has none until it is appended to."""
         self._has_archived = self._has_archived or bool(self._rows(_HAS_ARCHIVED))
         return self._has_archived
 
@@ -211,7 +211,7 @@ class SqliteStore(SqliteReader):
         super().__init__(path)
         self._inline_allowed = inline
         self.inline = False
-        """Whether commits run in the event loop at present."""
+        """True while commits run in the event loop."""
 
     async def append(self, build: Build) -> Head:
         if not self.inline:

@@ -1,4 +1,4 @@
-"""What the log needs of a database: one durable transaction for each batch, and reading back what was stored.
+"""The database contract of the log: one durable transaction for each batch, and reads of the stored entries.
 
 A store keeps four things and moves them together: the entries, the head (size, last leaf hash, frontier), the nodes of
 the Merkle tree (derived from the entries, one for every 256 of them and so on), and the open intents (derived as well:
@@ -32,7 +32,7 @@ class StoreError(Exception):
 
 
 class DamageError(StoreError):
-    """What the database has on its disk is not what a database would have written."""
+    """The database contains data that it would not have written itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class OpenIntent:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What one transaction stores: `rows` follow the head that `build` was given, `head` is the head after them.
+    """The content of one transaction: `rows` follow the head that `build` was given, `head` is the head after them.
 
     `opened` are intents among the rows that stay open; `closed` names earlier intents that these rows' outcomes
     close. An intent and its outcome in one batch appear in neither.
@@ -105,7 +105,7 @@ class LogReader(Protocol):
         """The leaf hashes of a bundle whose entries are in an archive, joined; None: they are not."""
 
     async def space(self) -> Space:
-        """How much room the log takes and has."""
+        """The space that the log uses and has left."""
 
     async def close(self) -> None:
         """Give the connection up. Never raises; closing twice is nothing; `open` may follow."""

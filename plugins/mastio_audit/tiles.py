@@ -24,7 +24,7 @@ _PATH = re.compile(r"(entries|0|[1-9][0-9]?)/((?:x\d{3}/)*\d{3})(?:\.p/([1-9]\d{
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """Which tile, and how many hashes or entries of it: 256, or as many as a smaller tree had."""
+    """The position of a tile, and its number of hashes or entries: 256, or fewer at the end of a smaller tree."""
 
     level: int
     index: int
@@ -37,12 +37,12 @@ class Tile:
 
     @property
     def size(self) -> int:
-        """How many entries the smallest tree has that this tile is in."""
+        """The number of entries of the smallest tree that contains this tile."""
         return (self.start + self.width) << (HEIGHT * max(self.level, 0))
 
 
 def parse_path(path: str) -> Tile | None:
-    """What follows `tile/` in the address; None: it names no tile."""
+    """Parses the part of the address after `tile/`. None: it names no tile."""
     found = _PATH.fullmatch(path)
     if found is None:
         return None

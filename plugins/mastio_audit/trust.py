@@ -1,4 +1,4 @@
-"""Whose signature counts while a log is verified, and the signed checkpoints that it is compared with. Pure.
+"""The trusted keys of a log's verification, and the signed checkpoints that the log is compared with. Pure.
 
 Somebody who pinned one key of the log believes the others for one reason: the log holds a note by which a believed key
 names the next (`mastio_audit.keys`). Who pinned none believes what the place says of itself. That shows damage, and
@@ -31,12 +31,12 @@ class Keyring:
         self.pinned = bool(self.known)
 
     def believe(self, *verifiers: Verifier) -> None:
-        """What the place of the log says that its keys are. Means nothing where keys were pinned."""
+        """Trusts the keys that the log's source names. Has no effect if keys were pinned."""
         if not self.pinned:
             self._add(*verifiers)
 
     def learn(self, entry: bytes) -> None:
-        """What a verified entry says of keys, if anything."""
+        """Learns the keys that a verified entry announces, if any."""
         if _SUCCESSION in entry:
             request = _request(entry, "audit.key")
             try:
@@ -100,7 +100,7 @@ class Prefixes:
         self.size = 0
         """Of the first checkpoint that the log does not fit."""
         self.may_end_early = False
-        """Whether what is verified is a copy that may have been made before a checkpoint was signed."""
+        """True if a copy is verified that may be older than a signed checkpoint."""
         self.beyond: int | None = None
         """The size of a checkpoint that such a copy ends before."""
 

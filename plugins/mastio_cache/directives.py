@@ -1,4 +1,4 @@
-"""What a caller asks of the cache, by the request header `Cache-Control` (RFC 9111 §5.2.1), and what is done then.
+"""The cache directives of a request's `Cache-Control` header (RFC 9111 §5.2.1), and their effect.
 
 Pure. Directives that are not named here, and parameters of those that take none, are passed over (§5.2.3).
 """
@@ -12,7 +12,7 @@ from typing import Literal
 from mastio.exchange import Question
 
 AnsweredKinds = Literal["deterministic", "all", "off"]
-"""Which questions are answered from memory: those that have one answer, every one, none."""
+"""The questions that are answered from the cache: those that have one answer, every one, none."""
 
 LONGEST = 2**31
 """Seconds. RFC 9111 §1.2.2: a greater number means this one."""
@@ -43,13 +43,13 @@ def read_wishes(values: Iterable[bytes]) -> Wishes:
 
 
 def forbids_keeping(values: Iterable[bytes]) -> bool:
-    """Whether the `Cache-Control` of a reply says `no-store` (§5.2.2.5)."""
+    """True if the `Cache-Control` of a reply has `no-store` (§5.2.2.5)."""
     return read_wishes(values).no_store
 
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """What is done with one question: look for an answer, keep the one that comes, or only look.
+    """The steps for one question: look for an answer, keep the one that comes, or only look.
 
     `max_age`: the oldest answer that will do, seconds; None: any that is kept.
     """

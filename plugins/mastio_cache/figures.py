@@ -10,7 +10,7 @@ NANO = 10**9
 
 
 class Figures:
-    """What this worker looked for and what came of it."""
+    """This worker's metrics of cache lookups and their results."""
 
     def __init__(self) -> None:
         registry = CollectorRegistry()

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import orjson
 
 KEPT_HEADERS = (b"content-type", b"x-provider", b"x-model")
-"""What of a reply's head belongs to the answer. The rest is about one exchange: its limits, its id, its times."""
+"""The reply headers that belong to the answer. The others concern one exchange: its limits, its id, its times."""
 
 OVERHEAD = 768
 """Bytes that an answer takes in memory beside its content, and each piece of it."""

@@ -15,7 +15,7 @@ from mastio.exchange import Question
 from mastio.store.base import Agent, PolicyRow, ProviderRow
 
 Share = Literal["agent", "group", "all"]
-"""Who may get an answer that somebody was given: the same agent, agents of the same groups, every agent."""
+"""The agents that may get a cached answer: the same agent, agents of the same groups, every agent."""
 
 
 def derive(secret: bytes, purpose: str) -> bytes:

@@ -1,4 +1,4 @@
-"""Which question is nearly the same as one that was answered: texts taken out of bodies, and vectors compared. Pure.
+"""The similarity of a question to answered ones: texts taken out of bodies, and vectors compared. Pure.
 
 Only what is generated is looked for by nearness. What a text's embedding, moderation or count is, is true of that text
 alone.

@@ -86,7 +86,7 @@ def _from_base64(run: str) -> bytes:
 
 
 def has_tags(text: str) -> bool:
-    """Whether there are characters that folding takes away and that spell something."""
+    """True if there are characters that folding removes and that spell something."""
     return not text.isascii() and _TAGS.search(text) is not None
 
 

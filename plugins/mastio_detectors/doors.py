@@ -1,4 +1,4 @@
-"""What an admin may ask of the detectors: what would be said of a text, and why. Changes and keeps nothing."""
+"""The admin's trial of the detectors: their result for a text, with reasons. Changes and keeps nothing."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ ASTRIDE = 0.6
 
 
 class Suspicion(NamedTuple):
-    """What one text is suspected of. `span` is the place in the original text that says most of it."""
+    """A suspicion about one text. `span` is the place in the original text with the strongest evidence."""
 
     category: str
     confidence: int
@@ -89,7 +89,7 @@ class Engine:
         self._anchors = sum(self._groups)
 
     def inspect(self, text: str, carrier: str) -> list[Suspicion]:
-        """What `text` is suspected of, strongest first, whatever the thresholds."""
+        """The suspicions about `text`, strongest first, whatever the thresholds."""
         view = fold(text)
         folded = text if view is None else view.text
         matches, disguises = self._look(folded, carrier)
@@ -203,7 +203,7 @@ class Engine:
         return places, wide
 
     def _find_start(self, number: int, data: bytes, end: int) -> int:
-        """Where a shape that ends at `end` begins: the database does not say. Most are short."""
+        """The start of a shape that ends at `end`: the database does not report it. Most are short."""
         for back in (32, 480):
             match = self._shape_starts[number].search(data, max(0, end - back), end)
             if match is not None:

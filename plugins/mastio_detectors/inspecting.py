@@ -59,7 +59,7 @@ MOST_TOLD = 1000
 Tell = Callable[[Principal, Tool, Judgement], None]
 
 BROKEN = (hyperscan.HyperscanError, LookupError, ValueError, MemoryError, TimeoutError)
-"""What a detector that does not work raises. Anything else refuses too, as a defect."""
+"""Exceptions of a detector that does not work. Any other is a defect, and refuses too."""
 
 
 PROBES = {
@@ -228,7 +228,7 @@ class Inspector:
         return self._detector.inspect(text, carrier)
 
     def judge_in_time(self, text: str, carrier: Carrier, ruling: Ruling | None = None) -> Judgement:
-        """What is said of one piece of a stream. Raises as `look`."""
+        """The judgement of one piece of a stream. Raises as `look`."""
         started = self._clock()
         try:
             rules = self._rules if ruling is None else ruling.rules
@@ -240,7 +240,8 @@ class Inspector:
         return judgement
 
     def give_up(self, error: BaseException) -> Finding:
-        """What is said of a text that could not be looked at. Raises `InspectionError` unless that may pass."""
+        """The finding for a text that could not be inspected. Raises `InspectionError` unless the settings let it
+        pass."""
         log.error("a text could not be inspected: %s", type(error).__name__)
         if self._allows:
             return Finding(UNINSPECTED, 100)

@@ -1,4 +1,4 @@
-"""What detectors do for one exchange: by the settings, and by what an admin said of its agent, group and model. Pure.
+"""The rules of detectors for one exchange: from the settings, and from policies for its agent, group and model. Pure.
 
 What a policy says of a class counts instead of the settings. Of several policies that speak of one class the strictest
 action counts, and of that the lowest thresholds.

@@ -1,4 +1,4 @@
-"""What hits come to: signals, how the text around them changes what they say, and a score for each class. Pure.
+"""The scores of hits: signals, their change by the text around them, and a score for each class. Pure.
 
 A signal counts where its concepts stand near each other. Its weight goes down where the place is talked about rather
 than done (negated, quoted in an explanation, told in a story), and up where nothing should instruct anybody. What

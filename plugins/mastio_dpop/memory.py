@@ -1,4 +1,4 @@
-"""What the workers of a host remember together so that a proof works once: their nonces, and the `jti`s seen.
+"""The shared memory of a host's workers that makes a proof work once: their nonces, and the `jti`s seen.
 
 A nonce is an HMAC over a time bucket with a key of this start of the appliance, so it needs no store. A proof made for
 another host, or from before a restart, fails on its nonce alone. Hence the `jti`s only have to be kept on this host,

@@ -50,7 +50,8 @@ class Proof:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What this request wants of its proof. `url` is the configured public URL and the path, never the Host header.
+    """The values that the proof of this request must have. `url` is the configured public URL and the path, never the
+    Host header.
 
     `ath` is the base64url SHA-256 of the access token, `None` when the request has none. `nonces` are those in force.
     """

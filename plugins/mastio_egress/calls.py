@@ -205,7 +205,7 @@ class Calls:
 
 
 def _judged(row: ConnectionRow) -> tuple[str, bool, bool]:
-    """What a request was judged, inspected and recorded by."""
+    """The settings by which a request was judged, inspected and recorded."""
     return row.base_url, row.inspect_request, row.inspect_response
 
 

@@ -1,4 +1,4 @@
-"""How a connection's credential is put into a request, one class for each kind."""
+"""The injection of a connection's credential into a request, one class for each kind."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ class Injection(Protocol):
 
     needs_whole_body: bool
     is_shown: bool
-    """Whether the upstream sees a secret of it, and might repeat it."""
+    """True if the upstream sees a secret of the credential, and might repeat it."""
 
     pools: tuple[Upstream, ...]
-    """What was opened for it, to be closed with its connection."""
+    """The pools that were opened for the credential, to be closed with its connection."""
 
     @property
     def secrets(self) -> tuple[bytes, ...]:
-        """What must not come back, as it is now."""
+        """The present secrets, which must not appear in replies."""
 
     async def apply(self, asked: Outgoing) -> Outgoing:
         """Raises `DispatchError` where the credential cannot be had, `BadRequest` for what takes its place."""

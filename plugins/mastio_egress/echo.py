@@ -180,7 +180,7 @@ def _raw(character: str) -> bytes:
 
 
 def _plain(character: str) -> bool:
-    """Whether no encoding of the usual ones changes it."""
+    """True if none of the usual encodings changes the character."""
     return character.isascii() and character.isalnum()
 
 
@@ -321,7 +321,7 @@ class EchoFilter(Protocol):
 
     @property
     def masked(self) -> int:
-        """How many places were masked so far."""
+        """The number of places that were masked so far."""
 
     def feed(self, data: bytes) -> bytes: ...
 

@@ -1,4 +1,4 @@
-"""What of an agent's headers goes to a connection's upstream, and what of the reply's comes back. Pure.
+"""The headers that pass between an agent and a connection's upstream, in both directions. Pure.
 
 Requests have an allow list (`mastio.request_headers`). Replies have a deny list, since nobody knows which headers an
 API has: taken out is what belongs to one hop only, what proves or claims who somebody is, what means something to a
@@ -52,7 +52,7 @@ IDENTITY = ("accept-encoding", "identity")
 def outgoing(
     headers: Headers, keep: Collection[str] = (), parts: bool = True, named: Collection[str] = ()
 ) -> list[tuple[str, str]]:
-    """What goes upstream of a request's headers (names in lower case); the length is `declared_length`'s.
+    """The request headers that go upstream (names in lower case); the length is `declared_length`'s.
 
     Values stay as they came where they are UTF-8; others are read as latin-1. `keep` as for `incoming`; `parts`:
     whether one of the reply may be asked for; `named`: the connection's `request_headers`. Raises `BadRequest`, and
@@ -90,7 +90,7 @@ def left_out(headers: Headers, sent: Sequence[tuple[str, str]]) -> list[str]:
 
 
 def incoming(headers: Headers, keep: Collection[str] = ()) -> Headers:
-    """What comes back of a reply's headers (names in lower case); the length is `reply_length`'s.
+    """The reply headers that go back to the caller (names in lower case); the length is `reply_length`'s.
 
     `keep`: which of `KEPT_BY_RULE` the connection lets through. Raises `DispatchError` for more than can be passed on.
     """

@@ -1,4 +1,4 @@
-"""Which path of an upstream a request means, and whether its connection has it. Pure.
+"""The upstream path of a request, and the check that its connection allows it. Pure.
 
 A path is judged in its normal form (RFC 3986 §6.2.2), and goes upstream in that form: what was judged is what is sent.
 Whatever another reader may take for a way up or out is refused, however often it is encoded.
@@ -18,7 +18,7 @@ NEVER = frozenset({"TRACE", "TRACK", "CONNECT"})
 """Methods that show the request to whoever asked, credential and all, or make a tunnel of it."""
 
 MOST_ENCODED = 4
-"""How often a path may be encoded."""
+"""The number of times that a path may be encoded."""
 
 _METHOD = re.compile(r"[A-Z][A-Z0-9_-]{0,31}")
 _PATH = re.compile(r"/(?:(?:[A-Za-z0-9._~!$&'()*+,;=:@-]++|%[0-9A-Fa-f]{2})++(?:/|\Z))*+")
@@ -29,7 +29,7 @@ _CLIMBS = re.compile(rb"[\x00-\x1f\x7f/\\]")
 
 
 def find_upstream_path(row: ConnectionRow, rest: str, query: bytes) -> str:
-    """What is put behind the base URL for a request to `/v1/egress/<connection>/<rest>?<query>`.
+    """The path and query after the base URL for a request to `/v1/egress/<connection>/<rest>?<query>`.
 
     The query keeps its bytes. Raises `BadRequest` (invalid_path) for what is no plain path.
     """
@@ -43,7 +43,7 @@ def find_upstream_path(row: ConnectionRow, rest: str, query: bytes) -> str:
 
 
 def is_allowed(row: ConnectionRow, method: str, path: str) -> bool:
-    """Whether the connection has this method, and this path behind its base URL (a query does not count).
+    """True if the connection allows this method, and this path behind its base URL (a query does not count).
 
     In a glob `*` stands for any characters, slashes too, and capitals count.
     """

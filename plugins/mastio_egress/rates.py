@@ -1,4 +1,4 @@
-"""How many requests an agent may make to a connection in a minute: those of the last sixty seconds are counted.
+"""The rate limit of an agent on a connection: its requests of the last sixty seconds are counted.
 
 Each worker counts for itself; the edge sends an agent to one worker. What has to be exact across workers is a budget
 (`docs/limits.md`).

@@ -41,7 +41,7 @@ class Hop:
 
 
 def follow(row: ConnectionRow, hop: Hop, status: int, locations: list[bytes]) -> Hop | None:
-    """Where the reply to `hop` leads; None: the caller gets it as it is.
+    """The next hop after the reply to `hop`; None: the caller gets the reply unchanged.
 
     Within the upstream's own origin only what the agent might have asked for itself; to other hosts only what has no
     body, over TLS and at the usual port.
@@ -129,7 +129,7 @@ def _resolve(base: Target, asked: str, location: bytes) -> tuple[Target, str] | 
 
 
 def _behind(base: Target, path: str) -> str | None:
-    """What stands behind the base URL's path; None where the path is not below it."""
+    """The rest of `path` behind the base URL's path; None if it is not below it."""
     return path.removeprefix(base.path) if path.startswith(f"{base.path}/") else None
 
 

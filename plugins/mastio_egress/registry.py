@@ -55,7 +55,7 @@ class Open:
 
     @property
     def needles(self) -> Needles:
-        """What must not come back, as it is now: tokens change."""
+        """The present secrets to search replies for: tokens change."""
         secrets = self.injection.secrets
         if secrets != self._searched:
             # the last ones as well: a reply may still repeat what it was asked with

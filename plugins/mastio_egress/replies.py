@@ -82,7 +82,7 @@ async def answer(answered: Answered, close: Callable[[], Awaitable[None]]) -> Re
 
 
 class Told:
-    """What the entry says of a reply."""
+    """The facts of a reply for the audit entry."""
 
     def __init__(self, facts: dict[str, Any], started: float, masked: int) -> None:
         self._facts = facts

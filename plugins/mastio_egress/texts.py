@@ -1,4 +1,4 @@
-"""Where texts are in requests to a connection and in its replies: in JSON its strings, names and long numbers, in a
+"""Finds the texts of requests to a connection and of its replies: in JSON its strings, names and long numbers, in a
 form its names and values, else all of it. The path and the query of the request are texts as well, and so are the
 headers that go upstream, but for cookies, which are the upstream's own. Pure.
 """

@@ -12,7 +12,7 @@ SPENT = "mastio_budget_spent"
 
 
 class Figures:
-    """What this worker knows of the budgets. Amounts in the unit of the budget's limit, USD as such."""
+    """This worker's metrics of the budgets. Amounts in the unit of the budget's limit; USD as such."""
 
     def __init__(self) -> None:
         registry = CollectorRegistry()

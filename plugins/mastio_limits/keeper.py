@@ -44,7 +44,7 @@ MAX_NEEDS = 1000
 
 
 class Watch(Protocol):
-    """Who looks at what becomes of claims, for `/metrics`."""
+    """An observer of claims' results, for `/metrics`."""
 
     def counted(self, budget: BudgetRow, spent: int) -> None: ...
 
@@ -269,7 +269,7 @@ class Keeper:
                     one.answer.set_exception(Unavailable(said, code="store_unavailable"))
 
     async def _try(self, speaking: Awaitable[T]) -> T | None:
-        """What the database says; None when it does not answer, or not sensibly: it is asked again."""
+        """The result of a database call; None if it fails or does not answer: the caller tries again."""
         task = asyncio.ensure_future(speaking)
         await asyncio.wait({task})
         error = task.exception()

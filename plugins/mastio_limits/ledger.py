@@ -47,11 +47,11 @@ class Lease:
 
     @property
     def is_done(self) -> bool:
-        """Whether there is nothing left to settle, report or give back."""
+        """True if nothing is left to settle, report or give back."""
         return self.held == 0 and self.reserved == 0 and self.used == self.reported and not self._unanswered
 
     def covers(self, at: float) -> bool:
-        """Whether `at` (Unix seconds) is in the lease's window."""
+        """True if `at` (Unix seconds) is in the lease's window."""
         return self.window.start <= at and (self.window.end is None or at < self.window.end)
 
     def reserve(self, amount: int) -> bool:
@@ -73,12 +73,12 @@ class Lease:
         self._busy = 0
 
     def spare(self, limit: int, needed: int = 0) -> int:
-        """How much to hold for exchanges to come: twice what the busiest of the last moments set aside."""
+        """The amount to hold for exchanges to come: twice what the busiest of the last moments set aside."""
         return min(2 * max((self._busy + needed, *self._recent)), limit // PART)
 
     @property
     def is_due(self) -> bool:
-        """Whether there is something to report, or something idle of which others may be in need by now."""
+        """True if there is something to report, or an idle amount that others may need by now."""
         return self._unanswered or self.used != self.reported or self.free > 0
 
     def draft(self, limit: int, needs: tuple[int, ...] = (), *, pressed: bool) -> Claim:

@@ -15,11 +15,11 @@ from mastio_limits.matching import NOT_LIMITED, Matching
 from mastio_limits.refusal import Short, Shortage, refuse_priceless, refuse_slot
 
 TRIES = 3
-"""How often somebody who can do with less asks again for what was left: others ask meanwhile."""
+"""The number of times that an exchange asks again for the smaller amount that was left: others ask meanwhile."""
 
 
 class Held:
-    """What one exchange has set aside, until it is settled. `granted`: less than its bound."""
+    """The reservation of one exchange, until it is settled. `granted`: less than its bound."""
 
     __slots__ = ("_limits", "_parts", "_slot", "granted")
 
@@ -156,7 +156,7 @@ def foreseen(budget: BudgetRow, bound: Bound | None) -> int | None:
 
 
 def find_less(budget: BudgetRow, bound: Bound | None, shortage: Shortage) -> int | None:
-    """What is left, where the exchange can be kept to that; None: it is refused.
+    """The amount that is left, if the exchange can be limited to it; None: it is refused.
 
     While others have much set aside, what is left may be little for a moment only: then it has to be enough.
     """
@@ -170,7 +170,7 @@ def find_less(budget: BudgetRow, bound: Bound | None, shortage: Shortage) -> int
 
 
 def used(unit: Unit, usage: Usage) -> int:
-    """What an exchange that was carried out has used."""
+    """The amount that a completed exchange has used."""
     if unit == "requests":
         return 1
     if unit == "tokens":

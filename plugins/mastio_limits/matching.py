@@ -1,4 +1,4 @@
-"""Which budgets concern an exchange. Pure over the budgets; remembered until they change."""
+"""The budgets that apply to an exchange. Pure over the budgets; cached until they change."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mastio.store.base import BudgetRow
 REMEMBER = 50_000
 
 NOT_LIMITED = frozenset({"Appliance", "Token"})
-"""What an agent does with the appliance alone costs nobody anything, and a spent budget must not keep it from that."""
+"""Target types without a budget: such actions cost nothing, and a spent budget must not prevent them."""
 
 
 class Matching:

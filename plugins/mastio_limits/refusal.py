@@ -1,4 +1,4 @@
-"""What a caller is told whose exchange would exceed a limit. Pure."""
+"""The refusal of an exchange that would exceed a limit. Pure."""
 
 from __future__ import annotations
 

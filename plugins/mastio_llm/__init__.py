@@ -38,7 +38,7 @@ SIGNS: tuple[tuple[bytes, Dialect], ...] = (
     (b"x-goog-api-client", "gemini"),
     (b"x-goog-api-key", "gemini"),
 )
-"""What tells clients apart on the path that they share; the edge knows the same (`edge_templates/mastio.conf`)."""
+"""Headers that tell clients apart on a shared path; the edge has the same list (`edge_templates/mastio.conf`)."""
 
 
 def _call(path: str, summary: str) -> Route:

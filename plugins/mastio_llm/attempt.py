@@ -45,7 +45,8 @@ JSON = b"application/json"
 EVENTS = b"text/event-stream"
 
 TRANSIENT = frozenset({"upstream_error", "upstream_unreachable"})
-"""What may be over by the next try, before there is a reply. A timeout took its time already."""
+"""Error codes that may be over by the next try, before there is a reply. Timeouts are none: they took their time
+already."""
 
 OF_ERRORS = frozenset({"error", "type", "request_id", "id", "code", "message", "status", "user_id"})
 """Members of a body that is an error and nothing else, whatever its status says."""
@@ -64,8 +65,9 @@ class UsageRefused(DispatchError):
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """How one provider would carry a call out. `query` goes along. `headers`: names of the caller's that the settings
-    let through."""
+    """A candidate provider for a call. `query` is sent with it. `headers`: names of caller headers that the settings
+    let through.
+    """
 
     operation: Operation
     asked: Asked
@@ -81,7 +83,7 @@ class Way:
 
     @property
     def address(self) -> str:
-        """Where the provider takes it, after its base URL."""
+        """The path of the provider's operation, after its base URL."""
         adaptation, model = self.adaptation, self.choice.model
         if adaptation is not None:
             return adaptation.addresses[self.upstream.kind](model, self.form)
@@ -89,19 +91,19 @@ class Way:
 
     @property
     def upstream(self) -> Operation:
-        """What the provider is asked for."""
+        """The operation that the provider is asked for."""
         if self.translation is None:
             return self.operation
         return self.translation.whole if self.asked.form == "whole" else self.translation.streamed
 
     @property
     def form(self) -> Form:
-        """How the provider is to answer: translations read streams of events alone."""
+        """The form of the provider's answer: translations read streams of events alone."""
         return "events" if self.translation is not None and self.asked.form == "array" else self.asked.form
 
     def encode_request(self, body: bytes, head: RequestHead, limit: int | None) -> bytes:
-        """What goes up for the caller's body, each answer kept to `limit` tokens. Raises `BadRequest` for what cannot
-        be translated."""
+        """The body for the provider, each answer limited to `limit` tokens. Raises `BadRequest` if it cannot be
+        translated."""
         if limit is not None:
             body = orjson.dumps(self.operation.keep(orjson.loads(body), limit, self.choice.provider.kind))
         body = self._translate(body)
@@ -120,7 +122,7 @@ class Way:
         return replace(self, asked=self.asked._replace(usage="always"))
 
     def rewrites(self, limit: int | None) -> bool:
-        """Whether another body than the caller's goes up."""
+        """True if the body that goes upstream differs from the caller's."""
         renamed = self.choice.renamed and self.operation.in_body
         asks = self.asked.usage == "no"  # in the place of what the caller said; to a silent one's it is only added
         return renamed or asks or limit is not None or self.translation is not None or self.adaptation is not None
@@ -277,7 +279,7 @@ def _open_translator(translation: Translation, asked: bytes, form: Form) -> Stre
 
 
 def _splitter(headers: Headers, way: Way) -> Splitter | ArraySplitter | None:
-    """What reads the reply, when it comes as a stream; None for a whole one."""
+    """The splitter that reads a streamed reply; None for a whole one."""
     content_type = next((value for name, value in headers if name == b"content-type"), b"")
     if way.adaptation is not None and content_type == way.adaptation.content_type:
         content_type = EVENTS
@@ -329,7 +331,7 @@ async def _failure(upstream: UpstreamReply, way: Way, credential: Credential) ->
 
 
 def _tells(data: bytes, credential: Credential) -> bool:
-    """Whether an error repeats a secret of ours to its reader."""
+    """True if an error repeats one of our secrets."""
     return any(secret in data for secret in credential.secrets)
 
 

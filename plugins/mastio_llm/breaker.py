@@ -1,4 +1,4 @@
-"""When a provider that keeps failing is left alone, so that nobody waits for it in vain. Pure; the clock comes in.
+"""The circuit breaker of a provider: after repeated failures it gets no calls for a time. Pure; time is a parameter.
 
     closed ──THRESHOLD failures in a row──▶ open ──pause over──▶ one call tries ──success──▶ closed
                                              ▲                        │
@@ -24,7 +24,7 @@ WEIGHT = 0.2
 
 
 class Health:
-    """What is known of one provider in one worker. Times are monotonic seconds."""
+    """The health of one provider in one worker. Times are monotonic seconds."""
 
     __slots__ = ("_answered", "_failures", "_pause", "_slow", "_trying", "_until", "latency", "refuses_options")
 
@@ -32,7 +32,7 @@ class Health:
         self.latency: float | None = None
         """Average seconds until a reply begins; None before the first."""
         self.refuses_options = False
-        """Whether it takes no `stream_options`, as it said when it was sent some."""
+        """True if the provider has refused `stream_options`."""
         self._answered = float("-inf")  # when it was last known to be well
         self._failures = 0
         self._pause = FIRST
@@ -46,7 +46,7 @@ class Health:
         return self._failures >= THRESHOLD
 
     def take(self, now: float, *, is_last: bool) -> bool:
-        """Whether a call may go there now; `is_last`: there is no other provider for it.
+        """True if a call may go there now; `is_last`: there is no other provider for it.
 
         After True exactly one of `succeed`, `fail` and `release` follows.
         """

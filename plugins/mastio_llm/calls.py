@@ -58,7 +58,8 @@ class Opened:
 
 @dataclass(frozen=True, slots=True)
 class Resilience:
-    """How failures are met. `retries`: of one provider, after the first try. `fallbacks`: other targets for a model."""
+    """The reaction to failures. `retries`: of one provider, after the first try. `fallbacks`: other targets for a
+    model."""
 
     retries: int
     balance: Balance

@@ -1,4 +1,4 @@
-"""How much a call may use, and how much it used where the provider does not say. Pure.
+"""The most that a call may use, and an estimate of its usage if the provider reports none. Pure.
 
 Before: a bound that holds, since limits rely on it. No token is shorter than a byte, nobody reads beyond a model's
 context, nobody writes more than was allowed or than the model can. After: the same bound, marked as one (`estimated`):
@@ -20,10 +20,10 @@ LEAST = 16
 """Tokens that a caller who set no limit is kept to where a budget has no more: what is an answer, and the last bit."""
 
 UNKNOWN_OUTPUT = 32_768
-"""What a model may write of which we know nothing, for callers who set no limit."""
+"""The output limit, in tokens, of an unknown model, for callers who set no limit."""
 
 UNKNOWN_CONTEXT = 200_000
-"""What a model may read of which we know nothing, where the body does not hold all that is read."""
+"""The context size, in tokens, of an unknown model, if the body does not contain all that is read."""
 
 BEYOND = (
     b'previous_response_id"', b'conversation"', b'container"', b'file_id"', b'fileUri"', b'file_uri"', b'file_url"',
@@ -36,7 +36,7 @@ _ODD_SPELLING = re.compile(rb"\\u00(?:[46][1-9A-Fa-f]|[57][0-9Aa]|5[Ff])")
 """A letter or `_` written as an escape, by which such a member could hide; nobody's library writes one so."""
 
 TOOLS_PROMPT = 2_000
-"""What vendors put before the text on how to call tools: hundreds of tokens, and more for their own tools."""
+"""Tokens of the prompt on tool calls that vendors add before the text: hundreds, and more for their own tools."""
 
 
 def bound_read(body: bytes, asked: Asked, price: Price | None) -> int:
@@ -78,8 +78,9 @@ def find_limit(body: bytes, asked: Asked, price: Price | None, granted: Iterable
 
 
 def complete(usage: Usage | None, body: bytes, asked: Asked, price: Price | None, limit: int | None) -> Usage:
-    """What the provider counted, and of what it did not count the most that it may be: what was set aside for it. Each
-    answer was kept to `limit` tokens."""
+    """The provider's count, completed with the amounts that were set aside for what it did not count. `limit`: tokens
+    of each answer.
+    """
     known = dict(usage or {})
     if not asked.writes:
         known.setdefault("output_tokens", 0)

@@ -1,4 +1,4 @@
-"""How the appliance proves to a provider who it is: headers for one request.
+"""The appliance's authentication to a provider: headers for one request.
 
 A key is sent as it is. A token is fetched from where the provider's cloud gives them out (`mastio.oauth_client`). A
 signature is made for each request (`mastio.sigv4`).
@@ -34,7 +34,7 @@ class Credential(Protocol):
     def secrets(self) -> tuple[bytes, ...]: ...
 
     async def headers(self, method: str, path: str, headers: Headers, body: bytes) -> Headers:
-        """What proves this request to `path` (behind the base URL). Raises `DispatchError`."""
+        """The authentication headers of this request to `path` (behind the base URL). Raises `DispatchError`."""
 
     def forget(self) -> bool:
         """The provider refused it. Whether the next one may be another."""

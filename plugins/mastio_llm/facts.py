@@ -1,4 +1,4 @@
-"""What policies may look at of a call: worked out when one does, once for all the ways that may carry it out. Pure.
+"""The facts of a call that policies can read: computed when one does, once for all candidate routes. Pure.
 
 The names are those of `mastio.cedar.schema.FACTS`, and three more. `tools.calls`: the names and arguments of calls that
 are seen. `needs`: the facts that a policy has to look at to permit the call (`mastio.cedar.schema.EXPLICIT`). For `get`

@@ -43,7 +43,7 @@ def read_link(url: str) -> tuple[str | None, str]:
 
 
 def _is_inner(name: str) -> bool:
-    """Whether a name means something in a network of its own only: one without a dot does."""
+    """True if a name has a meaning in a private network only, as every name without a dot does."""
     return "." not in name or name.endswith(INNER)
 
 

@@ -1,4 +1,4 @@
-"""What of a request goes to the provider, and what of its reply comes back, besides the bodies. Pure; allow lists."""
+"""The headers that go to the provider, and the reply headers that come back. Pure; allow lists."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def request_headers(head: RequestHead, choice: Choice, named: Collection[bytes] 
 
 @lru_cache(maxsize=1024)
 def goes_up(name: bytes, kind: ProviderKind) -> bool:
-    """Whether a header of the caller's goes to providers of this kind, whatever the settings add."""
+    """True if a header of the caller goes to providers of this kind, whatever the settings add."""
     return name in UP or _is_of(SPEAKERS[kind].prefix, name)
 
 

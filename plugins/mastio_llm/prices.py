@@ -1,4 +1,4 @@
-"""What models cost: a table with a date, the operator's own rows before it, and the arithmetic. Pure.
+"""The prices of models: a table with a date, the operator's own rows before it, and the arithmetic. Pure.
 
 Prices are read as decimal USD for a million tokens and kept as whole pico-USD for one, so that nothing is rounded but
 the sum of a call: up, to a whole nano-USD. What is not in the table has no price, which is not the same as being free.
@@ -21,7 +21,7 @@ PICO = 10**6
 """USD for a million tokens, in pico-USD for one."""
 
 _VENDOR = re.compile(r"(?:.*/)?(?:(?:[a-z]{2,6}\.)?(?:anthropic|openai|google)\.)?")
-"""What clouds write before a model's own name."""
+"""Regular expression for the prefix that clouds write before a model's own name."""
 
 Usd = Annotated[Decimal, Field(ge=0, le=1_000_000, decimal_places=6)]
 
@@ -92,7 +92,7 @@ class Price:
     context: int | None = None
 
     def nano_usd(self, usage: Mapping[str, int]) -> int:
-        """What a call cost."""
+        """The cost of a call, in nano-USD."""
         tier = self.tiers[-1] if usage.get("input_tokens", 0) > self.tiers[-1].above else self.tiers[0]
         return _round_up(tier.cost(usage))
 
@@ -105,7 +105,7 @@ class Price:
         return _round_up(max(tier.most(read, written) for tier in self.tiers if read > tier.above))
 
     def most_written(self, read: int, nano_usd: int) -> int:
-        """How much a call that reads so much may write, at most, and cost no more than that. Below zero: nothing."""
+        """The most tokens that a call that reads `read` tokens may write at a cost of `nano_usd`. Below zero: none."""
         return min((nano_usd * 1000 - tier.most(read, 0)) // tier.output for tier in self.tiers if read > tier.above)
 
 
@@ -138,7 +138,7 @@ class PriceTable(BaseModel):
 
 
 FREE = Price((Tier(-1, 0, 0, 0, 0, 0),))
-"""What runs on one's own machines."""
+"""The price of models on one's own machines."""
 
 
 class Prices:

@@ -58,7 +58,7 @@ class Registry:
         return self._pools.get(provider)
 
     def health(self, provider: str) -> Health:
-        """How it has fared in this worker since it was described as it is now."""
+        """The health of a provider in this worker since its description last changed."""
         return self._health.setdefault(provider, Health())
 
     def latency(self, provider: str) -> float | None:

@@ -28,7 +28,7 @@ class BrokenOff(ValueError):
 
 
 class Reading:
-    """What has been learned of a stream so far. `done`: the last window has been given out."""
+    """The facts read from a stream so far. `done`: the last window has been given out."""
 
     def __init__(self, stream: Stream) -> None:
         self._stream = stream

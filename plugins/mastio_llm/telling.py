@@ -1,4 +1,4 @@
-"""What a call has in it that policies may look at: how much of what, and which tools. Pure; it reads values only.
+"""The content facts of a call for policies: sizes, counts and tools. Pure; it reads values only.
 
 Tools are told by name as they are offered, and by name and arguments where their calls are seen in the conversation.
 Names that are no strings are no names: the provider refuses them.

@@ -49,7 +49,8 @@ HINTS: Mapping[str, str] = {
 
 @dataclass(slots=True)
 class Trial:
-    """What came of it: the steps that passed, and the one that failed with its reason and a hint (None: none did)."""
+    """The result of a test: the steps that passed, and the failed one with its reason and a hint (None: no step
+    failed)."""
 
     passed: list[str] = field(default_factory=list)
     failed: str | None = None
@@ -135,7 +136,7 @@ class Testing:
 
 
 def judge(trial: Trial, row: ProviderRow, headers: Mapping[bytes, bytes], body: bytes) -> Trial:
-    """What the reply to the request says of key and address. `trial.status` is its status."""
+    """The verdict of a reply on key and address. `trial.status` is its status."""
     status, speaker = trial.status or 0, SPEAKERS[row.kind]
     may_not_list = row.kind == "bedrock" and headers.get(b"x-amzn-errortype", b"").startswith(b"AccessDenied")
     if (status in (401, 403) and not may_not_list) or (status >= 400 and speaker.refuses_key(body)):

@@ -1,4 +1,4 @@
-"""Which providers may carry a call out, and in which order. Pure over the providers.
+"""The providers that can serve a call, in their order. Pure over the providers.
 
 A name is looked for in this order, and the first kind of match counts: `provider/model`; an alias; a glob that is more
 than `*`; `*`. All providers that match by alias or by such a glob stand for each other; of those that take anything

@@ -145,7 +145,7 @@ class Policies:
         self._alarm(problem)
 
     async def authorize(self, principal: Principal, action: Action) -> Decision | None:
-        """What can be said before the content was looked into."""
+        """Returns the decision that is possible before the content is inspected."""
         if not principal.is_agent or action.target_type == "Token":
             return None  # people have roles; a token carries no more than its agent has
         known = await self._find(principal, action)
@@ -161,7 +161,7 @@ class Policies:
     async def authorize_content(
         self, principal: Principal, action: Action, findings: Sequence[Finding]
     ) -> Decision | None:
-        """What all policies say, where one of them looks at content; else what was said before holds."""
+        """Returns the decision of all policies if one of them reads content; None if the first decision holds."""
         if not principal.is_agent or action.target_type == "Token":
             return None
         known = await self._find(principal, action)

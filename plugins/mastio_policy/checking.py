@@ -1,4 +1,4 @@
-"""What is odd about a set of policies, though each is valid: names of nobody, policies that never decide. Pure.
+"""Warnings about a set of valid policies: names that match nothing, policies that never decide. Pure.
 
 Policies are compared by scope and conditions as they are written. So what is said is so; a policy of which nothing is
 said may still be one that never decides.
@@ -31,7 +31,8 @@ class Remark(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What there is. `agents` with their groups; `models` as globs on `provider/model`. None: not known."""
+    """The known agents and models. `agents` with their groups; `models` as globs on `provider/model`. None: not
+    known."""
 
     agents: Mapping[str, Collection[str]] | None = None
     models: Collection[str] | None = None
@@ -105,7 +106,7 @@ def _find_shadow(policy: Policy, place: int, policies: Sequence[Policy], known: 
 
 
 def covers(wide: Policy, narrow: Policy, known: Known) -> bool:
-    """Whether `wide` applies wherever `narrow` does, as far as can be seen."""
+    """True if `wide` applies wherever `narrow` does, as far as scope and conditions show."""
     return (
         _covers_principal(wide, narrow, known)
         and _covers_actions(wide, narrow)

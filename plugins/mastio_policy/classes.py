@@ -1,4 +1,4 @@
-"""What kind of data a finding is: the label of a finding to the data classes of the schema. Pure.
+"""Maps the label of a finding to the data classes of the schema. Pure.
 
 A label is `class.TYPE`. Where its class is one of those of the schema, that is it; else the words of its type decide,
 so that types that an operator adds have a class too when their names say what they are.

@@ -1,4 +1,4 @@
-"""What the policies in force say of an action: before its content was looked into, and after. Pure.
+"""The decision of the policies in force on an action: before its content is inspected, and after. Pure.
 
 Policies are sorted into slices: those that can concern one kind of action on one type of resource by one agent, told
 from their scopes alone. So a decision costs what its slice costs, however many policies concern others, and only what
@@ -43,7 +43,7 @@ class Stage(NamedTuple):
     calm: PolicySet | None
     readings: tuple[Reading, ...]
     resources: bool
-    """Whether a policy looks at attributes of the resource."""
+    """True if a policy reads attributes of the resource."""
 
 
 class Slice:
@@ -81,15 +81,15 @@ class Slice:
 
     @property
     def is_final(self) -> bool:
-        """Whether everything can be said before content is looked into."""
+        """True if the decision is complete before content is inspected."""
         return self.first is None
 
     def share(self, subject: Subject) -> Shares:
-        """What the decisions depend on that is known without content, of the observed policies too."""
+        """The values, known without content, that the decisions depend on, those of observed policies included."""
         return tuple([share(read(subject)) for _, read, share in self._plain_readings])
 
     def share_content(self, subject: Subject) -> Shares:
-        """What they depend on of the content."""
+        """The values of the content that the decisions depend on."""
         known = self._content.get(subject.findings)
         if known is None:
             if len(self._content) >= REMEMBER_FINDINGS:
@@ -99,7 +99,7 @@ class Slice:
         return known
 
     def decide_first(self, subject: Subject, entities: cedarpy.Entities) -> Decision:
-        """What can be said without content; only where not `is_final`."""
+        """The decision without content. Call it only if `is_final` is False."""
         assert self.first is not None
         return self._say(_conclude(self.first, subject, entities))
 
@@ -119,7 +119,7 @@ class Slice:
 
 
 def counts(policy: Policy, needs: frozenset[str]) -> bool:
-    """Whether a policy may decide about actions with these needs: to permit them it has to look at each."""
+    """True if a policy may decide on actions with these needs: a permit must read each of them."""
     return not needs or policy.effect != "permit" or needs <= policy.paths
 
 
@@ -162,7 +162,7 @@ def _conclude(stage: Stage, subject: Subject, entities: cedarpy.Entities) -> Dec
 
 
 def conclude(stage: Stage, question: Question, entities: cedarpy.Entities) -> Decision:
-    """What the verdict of these policies means."""
+    """The decision that follows from the verdict of these policies."""
     if stage.resources:
         entities = add_resource(entities, *question.resource)
     verdict = stage.policies.judge(question, entities)
@@ -226,7 +226,7 @@ REMEMBER_SLICES = 1000
 
 
 def concerns(policy: Policy, principal: Principal, kind: str, target_type: str) -> bool:
-    """Whether the policy's scope leaves it possible that it applies."""
+    """True if the policy's scope allows that it applies."""
     document = policy.document
     actions = scope_of_actions(document["action"])
     if actions is not None and kind not in actions:

@@ -120,7 +120,7 @@ def _headers_reading(looks: Iterable[tuple[str, ...]]) -> Reading:
 
 
 def _headers_share(value: Mapping[str, str]) -> object:
-    """What a decision is remembered by: the headers, or a digest of long ones, which would fill the memory."""
+    """The value by which a decision is cached: the headers, or a digest if they are long, to save memory."""
     pairs = tuple(sorted(value.items()))
     if sum(len(name) + len(text) for name, text in pairs) <= REMEMBERED:
         return pairs

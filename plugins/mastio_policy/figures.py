@@ -8,7 +8,7 @@ INVALID = "mastio_policies_invalid"
 
 
 class Figures:
-    """What this worker knows of the policies."""
+    """This worker's metrics of the policies."""
 
     def __init__(self) -> None:
         registry = CollectorRegistry()

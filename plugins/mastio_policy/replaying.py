@@ -1,4 +1,4 @@
-"""What a set of policies would have said of what is in the audit log. Pure: entries and directory are handed in.
+"""Replays the audit log against a set of policies. Pure: entries and directory are parameters.
 
 An entry has names, sizes, times and what was found, and no content. So policies that look at more cannot be judged by
 it: where one of them could have changed the decision, it is not known, and nothing is guessed. Groups and attributes of
@@ -52,7 +52,7 @@ class Case(NamedTuple):
 
 @dataclass(slots=True)
 class Tally:
-    """What came of it, with examples by the index of their entries. `blind`: why policies could not be judged."""
+    """The result, with examples by the index of their entries. `blind`: reasons why policies could not be judged."""
 
     entries: int = 0
     cases: int = 0
@@ -64,7 +64,7 @@ class Tally:
 
 
 class Directory(NamedTuple):
-    """What there is today. None: not known."""
+    """The agents and providers of today. None: not known."""
 
     agents: Mapping[str, tuple[Collection[str], Mapping[str, Any]]] | None = None
     """Groups and attributes by name."""
@@ -164,7 +164,8 @@ class Replay:
             examples.append(case.seq)
 
     def judge(self, case: Case) -> Effect:
-        """What the policies would have said; `unknown` where that depends on what the entry does not tell."""
+        """The effect that the policies would have had; `unknown` if it depends on facts that the entry does not
+        have."""
         subject = case.subject
         principal, action = subject.principal, subject.action
         needs: frozenset[str] = action.attributes.get("needs", frozenset())
@@ -202,7 +203,7 @@ class Replay:
         entities: cedarpy.Entities,
         case: Case,
     ) -> tuple[list[Policy], list[Policy]]:
-        """Which of those that cannot be judged could permit, and which could forbid."""
+        """The policies that cannot be judged: those that could permit, and those that could forbid."""
         found: dict[str, list[Policy]] = {"permit": [], "forbid": []}
         for policy, document in loose:
             readings = [reading for reading in readings_of([policy]) if is_known(reading.path, case.known)]
@@ -216,7 +217,7 @@ class Replay:
 
 
 def missing_facts(policy: Policy, known: Collection[str]) -> frozenset[str]:
-    """What a policy looks at that an entry does not tell."""
+    """The facts that a policy reads and an entry does not have."""
     looked = {reading.path for reading in readings_of([policy])}
     missing = {path for path in looked if not is_known(path, known)}
     own = any(look.variable == WHO and look.path[:1] not in {(name,) for name in AGENT} for look in policy.looks)
@@ -226,7 +227,7 @@ def missing_facts(policy: Policy, known: Collection[str]) -> frozenset[str]:
 
 
 def is_known(path: str, known: Collection[str]) -> bool:
-    """Whether an entry tells a fact. Its time tells the local time of every zone."""
+    """True if an entry has a fact. Its time gives the local time of every zone."""
     return path in known or is_of_zone(path)
 
 

@@ -1,4 +1,4 @@
-"""What a tool may do, told from its name and its arguments: nine classes of risk. Pure.
+"""The risk classes of a tool, nine in all, derived from its name and its arguments. Pure.
 
 A name is split where its spelling is: `deleteUser`, `db_drop_table`, `send-email`, `HTTPGet`, `github.repos/list`. A
 word decides by itself or with the words beside it. Arguments decide where a name says little: `run` with a shell
@@ -180,5 +180,5 @@ def _classify_argument(member: str, text: str) -> set[str]:
 
 
 def _next_statements(text: str) -> set[str]:
-    """What stands behind a semicolon begins another statement."""
+    """The first words of the statements after semicolons."""
     return {match[1].lower() for part in text.split(";")[1:] if (match := _SQL.match(part)) is not None}

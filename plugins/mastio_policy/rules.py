@@ -43,7 +43,7 @@ class Policy:
 
     @property
     def paths(self) -> frozenset[str]:
-        """What it looks at in the context."""
+        """The paths of the context that the policy reads."""
         return frozenset(".".join(look.path) for look in self.looks if look.variable == "context")
 
 
@@ -102,7 +102,7 @@ def scope_of_actions(scope: Mapping[str, Any]) -> frozenset[str] | None:
 
 
 class Question(NamedTuple):
-    """What Cedar is asked: entity ids as `(type, id)`, the context as JSON text."""
+    """The input of a Cedar evaluation: entity ids as `(type, id)`, the context as JSON text."""
 
     principal: tuple[str, str]
     action: tuple[str, str]
@@ -111,8 +111,8 @@ class Question(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """What a set says. `deciding`: the policies that permit or forbid; none: nothing permits. `broken`: those that
-    could forbid and cannot be evaluated, so that it is a denial whatever the others say."""
+    """The result of a policy set. `deciding`: the policies that permit or forbid; none: nothing permits. `broken`:
+    those that could forbid and cannot be evaluated, so that it is a denial whatever the others say."""
 
     allowed: bool
     deciding: tuple[Policy, ...]
@@ -196,7 +196,7 @@ def _may_be_absent(look: Look) -> bool:
 
 
 def touches(look: Look, unknown: Collection[str]) -> bool:
-    """Whether it looks into one of these groups or facts of the context. A look at the whole context does."""
+    """True if it reads one of these groups or facts of the context. Reading the whole context counts."""
     if look.variable != "context":
         return False
     path = ".".join(look.path)

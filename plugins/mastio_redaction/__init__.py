@@ -141,14 +141,14 @@ def always_of(rows: Iterable[RedactionRow]) -> tuple[str, ...]:
 
 
 def rules_of(unspoken: Literal["redact", "flag", "off"]) -> tuple[Rule, Mapping[str, Rule]]:
-    """What is done with types that no policy speaks of, and with some of them in requests."""
+    """The rule for types that no policy names, and the rules for some of them in requests."""
     if unspoken == "redact":
         return Rule("flag"), dict.fromkeys(DEFAULT, Rule("redact", "tag", restore=True))
     return Rule(unspoken), {}
 
 
 def own_of(settings: Settings, always: tuple[str, ...]) -> Custom:
-    """What an admin adds to the catalogue."""
+    """The admin's additions to the catalogue."""
     return Custom(
         expressions=dict(settings.patterns),
         dictionaries=tuple(Dictionary(one.type, one.terms, one.distance) for one in settings.dictionaries),

@@ -1,4 +1,4 @@
-"""What stands behind a label and may begin with its value: marks, words, an answer, the rest of a longer name.
+"""Finds the values that follow a label: after marks, words, an answer, or the rest of a longer name.
 
 Pure, and bounded for each label. `labels.py` asks the `READERS` in order.
 """

@@ -1,4 +1,4 @@
-"""What stands before a label and may be its value: `943 476 5919 (NHS number)`, `… is my IMEI`, or a number near it.
+"""Finds the values that stand before a label: `943 476 5919 (NHS number)`, `… is my IMEI`, or a number near it.
 
 Pure, and bounded for each label.
 """

@@ -90,7 +90,7 @@ def strip(text: str, start: int, end: int) -> Piece:
 
 
 def is_head(cell: str) -> bool:
-    """Whether a cell may be the name of a column: no value, and nothing that has one (`name: value`)."""
+    """True if a cell may be the name of a column: it is no value, and contains none (`name: value`)."""
     return len(cell) <= MAX_LABEL and not _NO_HEAD.search(cell) and sum(c.isdigit() for c in cell) <= 4
 
 

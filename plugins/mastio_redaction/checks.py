@@ -83,7 +83,7 @@ _LENGTHS = {
     for prefix in map(str, range(2000, 10_000))
     if (lengths := tuple(length for length in range(13, 20) if _CARD.fullmatch(prefix.ljust(length, "0"))))
 }
-"""How many digits a card's number may have, by its first four: no expression looks further."""
+"""The possible lengths of a card number, by its first four digits: no expression looks further."""
 
 _IN_RUN = "0123456789 .-_\t"
 _RUN = re.compile(r"[\d ._\t-]*")
@@ -186,7 +186,7 @@ def _is_even(subject: str, start: int, end: int, groups: Sequence[str]) -> bool:
 
 
 def _is_no_card(subject: str, at: int) -> bool:
-    """Whether the digits at `at` are a fraction (`.4111…`) or a telephone number (`+49…`)."""
+    """True if the digits at `at` are a fraction (`.4111…`) or a telephone number (`+49…`)."""
     before = subject[at - 1 : at]
     return before == "+" or (before == "." and not subject[at - 2 : at - 1].isdigit())
 
@@ -426,7 +426,7 @@ fraction."""
 
 
 def is_password(text: str) -> bool:
-    """What somebody set as a password: not a variable, a placeholder or a word, unless many have it as a password."""
+    """True if a text is a real password: not a variable, a placeholder or a word, unless it is a common password."""
     if _PLACEHOLDER.search(text) or text.lower() in NOT_PASSWORDS or _CODE.fullmatch(text) or _ISO_DATE.fullmatch(text):
         return False
     text = text.strip("*_|")  # of markup
@@ -438,7 +438,7 @@ def is_password(text: str) -> bool:
 
 
 def is_strong_password(text: str) -> bool:
-    """What is hardly anything else than a password, where no sign says that it is one."""
+    """True if a text is almost certainly a password, although no label says so."""
     if len(text) < 8 or not is_password(text):
         return False
     digits_in = sum(c.isdigit() for c in text)

@@ -1,4 +1,4 @@
-"""What an administrator adds: expressions, dictionaries, values that always or never count. Pure.
+"""The administrator's additions: expressions, dictionaries, values that always or never count. Pure.
 
 Its own automaton, over UTF-8 and with the start of each match, so that an expression of any alphabet works and none can
 be slow: what would need backtracking does not compile and is refused with a sentence.
@@ -268,7 +268,7 @@ _WITHOUT_SPACES = "\u2e80"
 
 
 def _is_edge(text: str, at: int) -> bool:
-    """Whether a word may begin or end at `at`."""
+    """True if a word may begin or end at `at`."""
     if not 0 < at < len(text):
         return True
     before, behind = text[at - 1], text[at]

@@ -1,4 +1,4 @@
-"""What an admin may ask of redaction: what would be done with a text, and what an encrypted token stood for.
+"""The admin routes of redaction: a trial on a text, and the original of an encrypted token.
 
 The first changes and keeps nothing. The second is for who has to know and can say why: the reason is in the log, before
 anything is said.
@@ -122,7 +122,7 @@ class Doors:
 
 
 def describe(treatment: Treatment, text: str, found: Sequence[Span]) -> dict[str, Any]:
-    """What was found, what is done with each, and the text after it."""
+    """The findings, the treatment of each, and the resulting text."""
     treated = treatment.treat(text, found)
     is_blocked = any(one.rule.action == "block" for one in treated)
     return {

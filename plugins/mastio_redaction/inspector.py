@@ -129,7 +129,7 @@ class Finder:
 
 
 def _row_start(text: str, head: str, start: int) -> int:
-    """Where the row of a table begins that `start` cuts; `start`, if it is in no table."""
+    """The start of the table row that `start` cuts; `start` itself if it is in no table."""
     if not head:
         return start
     earliest = max(start - MAX_HEAD, 0)
@@ -140,7 +140,7 @@ def _row_start(text: str, head: str, start: int) -> int:
 
 
 def _first_line(text: str, start: int) -> int:
-    """Where the first line begins that is whole in the piece before `start`; that piece's beginning, if it has none."""
+    """The start of the first whole line in the piece before `start`; that piece's start if it has none."""
     first = start - PIECE
     return text.find("\n", first, start) + 1 or first if first > 0 else 0
 
@@ -254,7 +254,8 @@ class Inspector:
     def _observe(
         self, side: Side, principal: Principal, texts: Sequence[str], found: Sequence[Sequence[Span]], done: Outcome
     ) -> list[Finding]:
-        """What would have been done besides, as labels of their own."""
+        """The findings of policies that only observe: the changes that they would have made, under labels of their
+        own."""
         would = self.treat_by(side, principal, self.open_vault(principal)).treat_all(texts, found)
         if would.blocked and not done.blocked:
             return [Finding("observed.block", 100)]

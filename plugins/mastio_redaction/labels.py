@@ -139,7 +139,7 @@ def _first_words(lines: Iterable[Line]) -> Iterator[Line]:
 
 
 def _is_word(cell: str) -> bool:
-    """Whether a cell is one word of letters and digits."""
+    """True if a cell is one word of letters and digits."""
     return " " not in cell and any(c.isdigit() for c in cell) and any(c.isalpha() for c in cell)
 
 

@@ -47,7 +47,8 @@ class Recogniser:
         )
 
     async def find_all(self, texts: Sequence[str]) -> list[list[Span]] | None:
-        """What it sees in each text; None where it cannot be asked and need not be. Raises `InspectionError`."""
+        """The spans found in each text; None if it does not answer and `when_broken` is "allow". Raises
+        `InspectionError`."""
         try:
             async with asyncio.timeout(self._settings.deadline_ms / 1000):
                 return [await self._find(text) for text in texts]

@@ -1,4 +1,4 @@
-"""What a type of value is, as data: how it is noticed, what it is exactly, and what confirms it. Pure.
+"""The rule of a type of value, as data: its trigger, its exact expression, and its check. Pure.
 
 All rules are noticed in one pass of one automaton (`engine.py`), which tells only where a trigger ends. Only there is
 the rule's exact expression tried, and only on a bounded piece of the text. Then its check decides. All of them see the
@@ -32,7 +32,7 @@ class Rule:
     """The value, or what has it as its group `v`."""
 
     score: float
-    """How sure a confirmed match is, 0 to 1."""
+    """The confidence of a confirmed match, 0 to 1."""
 
     check: Check | None = None
     narrow: Narrow | None = None
@@ -100,7 +100,7 @@ GAP = (
     r"\.?(?: ?#(?=[:=\s]))?['\"]?(?: ?\((?!\+?\d[\d ]{0,5}\)[ ./-]{0,3}\d)[^()\n]{1,20}\))?"
     r"[ \t]{0,3}(?::=|=>|[:=#>|,-]|(?:is|was|ist|war|lautet|est|es|e|era|foi|are)\b)?[:=]?\s{0,3}['\"#]?"
 )
-"""What stands between a word and the value that it announces."""
+"""Regular expression for the text between a word and the value that it announces."""
 
 
 def after(

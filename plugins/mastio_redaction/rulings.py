@@ -1,4 +1,4 @@
-"""Which redaction policies are for an exchange, and what they say together of a type. Pure.
+"""The redaction policies that apply to an exchange, and their combined rule for a type. Pure.
 
 What a policy says of a type by its name counts more than what one says of all (`*`). Of several that say it in the same
 way the strictest counts: block, redact, flag, off. Of what no policy speaks of it is only noted that it was there.
@@ -22,7 +22,7 @@ REMEMBER = 50_000
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What is done with a value, and by which policy; none where no policy speaks of it."""
+    """The treatment of a value, and the policy that demands it; none if no policy names the type."""
 
     action: Treatment
     strategy: Strategy = "tag"
@@ -50,7 +50,7 @@ class Side:
 
     is_off: bool = field(init=False)
     changes: bool = field(init=False)
-    """Whether anything may be taken out, or refused."""
+    """True if anything may be redacted or refused."""
 
     def __post_init__(self) -> None:
         actions = {rule.action for rule in (self.others, *self.named.values())}
@@ -60,7 +60,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Ruling:
-    """What holds for an exchange. `observed`: what policies that only observe would do with its message."""
+    """The rules of an exchange. `observed`: the rules of policies that only observe its message."""
 
     request: Side
     response: Side
@@ -118,7 +118,7 @@ class Rulings:
 
 
 def join_strictest(sides: Sequence[Side]) -> Side:
-    """What is as strict as each of several sides."""
+    """The rules that are as strict as each of several sides."""
     kinds = {kind for side in sides for kind in side.named}
     named = {kind: _strictest(side.rule(kind) for side in sides) for kind in kinds}
     never = frozenset.intersection(*(side.never for side in sides))
@@ -130,8 +130,9 @@ def _strictest(rules: Iterable[Rule]) -> Rule:
 
 
 def is_for(policy: RedactionRow, principal: Principal, action: Action, target: Action) -> bool:
-    """Whether a policy is for this target of the action. An agent is named by its own name or by a group's, as
-    `group:<name>`."""
+    """True if a policy applies to this target of the action. An agent is named by its own name or by a group's, as
+    `group:<name>`.
+    """
     if policy.agents and not any(covers_name(policy.agents, name) for name in names_of(principal)):
         return False
     if not covers_name(policy.kinds, action.kind):

@@ -1,4 +1,4 @@
-"""What a value becomes. Pure: the same value under the same keys and scope becomes the same.
+"""The replacements of values. Pure: the same value under the same keys and scope gets the same replacement.
 
 | strategy | becomes | can be undone by |
 |---|---|---|
@@ -45,7 +45,7 @@ class ReidentifyError(ValueError):
 
 
 class Replaced(NamedTuple):
-    """What a value became, and by which strategy: not the one that was asked for where that cannot be done."""
+    """The replacement of a value, and its strategy: another than requested if that one is impossible for the value."""
 
     token: str
     strategy: Strategy
@@ -93,7 +93,7 @@ def _finish_mac(begun: Begun, *rest: bytes) -> bytes:
 
 @lru_cache(maxsize=64)
 def _pads(secret: bytes) -> tuple[bytes, bytes]:
-    """What HMAC (RFC 2104) puts before the two hashes. `hmac.digest` takes three times as long for short messages."""
+    """The padded keys of HMAC's two hashes (RFC 2104). `hmac.digest` takes three times as long for short messages."""
     key = (sha256(secret).digest() if len(secret) > 64 else secret).ljust(64, b"\0")
     return bytes(byte ^ 0x36 for byte in key), bytes(byte ^ 0x5C for byte in key)
 
@@ -101,7 +101,7 @@ def _pads(secret: bytes) -> tuple[bytes, bytes]:
 def replace(
     strategy: Strategy, kind: str, value: str, keys: Keys, *, scope: bytes = b"", suffix: int = SUFFIX, attempt: int = 0
 ) -> Replaced:
-    """What `value`, of the type `kind`, becomes.
+    """The replacement of `value`, of the type `kind`.
 
     `scope` bounds where the same value becomes the same tag or surrogate, such as a session. `suffix` and `attempt` are
     for a vault that has the result already, for another value.

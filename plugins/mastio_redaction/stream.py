@@ -87,7 +87,7 @@ class Stream:
         return self._advance(text, last=False)
 
     def close(self) -> list[Settled]:
-        """What was held back. The stream cannot be fed any more."""
+        """Returns the text that was held back. The stream cannot be fed any more."""
         settled = self._advance("", last=True)
         if self._block is not None:
             settled.append(self._end_block(""))
@@ -171,7 +171,7 @@ class Stream:
         return text[at if view is None else view.span(at, at + 1)[0] :]
 
     def _held_from(self, pending: str) -> int:
-        """Where the part begins that may still become a value."""
+        """The start of the part that may still become a value."""
         view = decoding.fold(pending)
         subject = pending if view is None else view.text
         at = held_from(subject)

@@ -38,7 +38,7 @@ MONTHS = tuple(
     "jan feb fev mar apr avr abr mai may jun jui jul aou aug ago sep set oct okt out ott nov dec dez dic ene gen giu "
     "lug mag mei maa".split()
 )
-"""How the months of seven languages begin, without accents."""
+"""The first letters of the months in seven languages, without accents."""
 
 NOT_PASSWORDS = frozenset(
     {

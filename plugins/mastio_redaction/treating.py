@@ -1,4 +1,4 @@
-"""What becomes of the values that were found in texts: taken out, put in order as findings, or a reason to refuse.
+"""The treatment of values found in texts: redaction, a list of findings, or a reason to refuse.
 
 Pure but for the vault of the exchange, which remembers what took whose place.
 """
@@ -25,7 +25,7 @@ class Treated(NamedTuple):
 
 @dataclass(slots=True)
 class Outcome:
-    """What was found in some texts. `texts`: those that are others now, by their number. `blocked`: types."""
+    """The result for some texts. `texts`: the changed ones, by their number. `blocked`: types."""
 
     texts: dict[int, str] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""What was replaced in one exchange, and its way back to the caller. Pure, and gone with the exchange.
+"""The replacements of one exchange and their originals, to restore for the caller. Pure, and gone with the exchange.
 
 No two values have one token. What the model echoes is put back wherever it stands: tags with the underscores and
 brackets that Markdown and HTML escape, the other tokens as whole words, and all but encrypted ones in any case.
@@ -15,7 +15,7 @@ from .expressions import trie
 from .strategies import RESTORABLE, SUFFIX, Keys, Replaced, Strategy, replace
 
 Choose = Callable[[Span], Strategy | None]
-"""What becomes of a value; None: it stays."""
+"""Returns the strategy for a value; None: it stays."""
 
 _ATTEMPTS = 64
 
@@ -80,7 +80,7 @@ class Vault:
         return "".join(pieces)
 
     def is_token(self, text: str) -> bool:
-        """Whether the text, by itself, is a token that can be turned back."""
+        """True if the whole text is a token that can be turned back."""
         return bool(self._originals) and _plain(text) in self._originals
 
     def restore(self, text: str) -> str:
@@ -109,7 +109,7 @@ class Restorer:
         return len(self._pending)
 
     def feed(self, text: str) -> str:
-        """What may be released."""
+        """Returns the text that may be released."""
         if not len(self._vault):
             return text
         self._pending += text
@@ -130,7 +130,7 @@ class Restorer:
 _OPEN = r"(?:\\?<|&lt;)"
 _SHUT = r"(?:\\?>|&gt;)"
 _ESCAPES = ("&lt", "&gt", "&l", "&g", "&", "\\")
-"""What a text may end with that is the beginning of an escape."""
+"""The possible ends of a text that may begin an escape."""
 
 _ENTITIES = re.compile(r"&([lg])t;", re.IGNORECASE)
 

@@ -72,7 +72,7 @@ class TokenKey:
 
 @dataclass(frozen=True, slots=True)
 class Issuer:
-    """What a token must say about where it comes from and where it may be used: one appliance, one URL.
+    """The required issuer and audience of a token: one appliance, one URL.
 
     `keys` are all generations that are remembered.
     """
@@ -87,7 +87,7 @@ class Issuer:
 
 @dataclass(frozen=True, slots=True)
 class AccessClaims:
-    """What an access token says that was verified. Exactly one of `jkt` and `x5t` is set."""
+    """The claims of a verified access token. Exactly one of `jkt` and `x5t` is set."""
 
     subject: str
     jkt: str | None
@@ -155,7 +155,7 @@ def verify_access_token(raw: bytes, issuer: Issuer, now: float) -> AccessClaims:
 
 
 def is_in_force(issued_at: float, expires_at: float, now: float) -> bool:
-    """Whether an access token is in force at `now`. A token that was minted while the clock was ahead is not."""
+    """True if an access token is in force at `now`. A token that was minted while the clock was ahead is not."""
     return issued_at - LEEWAY <= now < expires_at <= now + TOKEN_AGE + LEEWAY
 
 
@@ -173,7 +173,7 @@ def _read_time(claims: Mapping[str, Any], name: str) -> float:
 
 
 def peek_assertion_subject(raw: bytes) -> str:
-    """Whose assertion it says it is, not verified: only to find the keys to verify it with. Raises `TokenError`."""
+    """The unverified subject of an assertion: only to find the keys to verify it with. Raises `TokenError`."""
     try:
         subject = parse_compact(raw).claims().get("sub")
     except JoseError as error:

@@ -1,4 +1,4 @@
-"""What a test sees of a store: how many rows a table has, and the code of a refusal."""
+"""Observations of a store for tests: the number of rows of a table, and the code of a refusal."""
 
 from __future__ import annotations
 

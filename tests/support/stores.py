@@ -1,4 +1,4 @@
-"""What a worker opens: database, hot copy, repository. Several may be open on one database at once."""
+"""The store of a worker: database, hot copy, repository. Several may be open on one database at once."""
 
 from __future__ import annotations
 

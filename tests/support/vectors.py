@@ -1,4 +1,4 @@
-"""Where the test vectors of others are. A test that needs them skips with the reason where they are absent."""
+"""The folder of third-party test vectors. A test that needs them skips with the reason if they are absent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a call makes its provider do on the caller's behalf: run tools, reach MCP servers, fetch addresses, read files
+"""The acts of a provider on the caller's behalf: run tools, reach MCP servers, fetch addresses, read files
 and other stored objects. Pure.
 
 Policies decide these by type, and nothing of them is permitted by a policy that does not speak of them

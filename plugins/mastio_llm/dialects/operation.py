@@ -1,4 +1,4 @@
-"""What a dialect says of itself, as values: its operations, how its providers are addressed, how its lists look.
+"""The description of a dialect as values: its operations, the addresses of its providers, the form of its lists.
 
 Pure. `mastio_llm.calls` carries operations out and knows no dialect.
 """

@@ -1,4 +1,4 @@
-"""Where texts are in the messages, replies and streams of each dialect, for whoever inspects them.
+"""Finds the texts in the messages, replies and streams of each dialect, for inspectors.
 
 In bodies every string is one, so a dialect only says what its own names are. In a stream it says which strings go on
 from event to event, and when they are over (`mastio.reading.stream.Shape`).

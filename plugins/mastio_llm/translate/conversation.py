@@ -1,4 +1,4 @@
-"""What the APIs mean, in words of none of them. Values only. Pure.
+"""A conversation in a form that is independent of each API. Values only. Pure.
 
 A request is read into a `Conversation` and written out of it, an answer into an `Answer`, a stream into `Delta`s. What
 is no member here is refused where it is read (`translate.hints` lists what may be left out instead); what one provider

@@ -1,4 +1,4 @@
-"""What a translation is, and how one is made of a caller's API and a provider's. Pure."""
+"""The type of a translation, and its construction from a caller's API and a provider's. Pure."""
 
 from __future__ import annotations
 

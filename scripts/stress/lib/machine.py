@@ -1,4 +1,4 @@
-"""What a measurement was taken on: the machine, the appliance's processes, their memory and processor time.
+"""The environment of a measurement: the machine, the appliance's processes, their memory and processor time.
 
 Read from /proc and from the pid files of the appliance's data folder. Memory is in bytes, time in seconds.
 """

@@ -1,4 +1,4 @@
-"""What a result file holds besides the figures, so that they can be believed: versions, settings, verdict."""
+"""The parts of a result file besides the metrics, as evidence for them: versions, settings, verdict."""
 
 from __future__ import annotations
 

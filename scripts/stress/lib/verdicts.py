@@ -1,4 +1,4 @@
-"""What the numbers mean: medians, ratios, residual growth of memory. Pure functions over plain values."""
+"""The evaluation of measurements: medians, ratios, residual growth of memory. Pure functions over plain values."""
 
 from __future__ import annotations
 

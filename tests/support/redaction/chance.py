@@ -1,4 +1,4 @@
-"""What invented values are made of: letters, digits and days by chance, and what makes a number hold."""
+"""Random parts of invented values: letters, digits, days, and valid check digits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an agent needs to sign its requests itself, rightly or with one thing wrong."""
+"""An agent's keys and signatures for tests that sign requests themselves, correctly or with one defect."""
 
 from __future__ import annotations
 
