@@ -6,7 +6,7 @@ import secrets
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -16,7 +16,7 @@ from cryptography import x509
 
 from mastio.client.proofs import make_csr, make_key
 from mastio.jose import encode_public_jwk
-from support.appliance import Appliance, Stub, wait_until
+from support.appliance import Appliance, Stub, open_appliance, wait_until
 from support.threats.agent_kit import Kit, hash_of
 from support.threats.json_doors import MIB
 from support.threats.judge import BODY, CHAT, SELF, TOKEN, Answer, Judge, Refusal, refusal
@@ -89,9 +89,17 @@ def test_a_jti_belongs_to_its_key(kit: Kit, other_kit: Kit, judge: Judge) -> Non
     judge.refused(kit.ask(kit.headers(proof=again)), BAD_PROOF, CHAT)
 
 
-def test_a_killed_worker_frees_no_used_proof(impatient: tuple[Appliance, Stub], request: Any) -> None:
+@pytest.fixture(scope="module")
+def restarted() -> Iterator[tuple[Appliance, Stub]]:
+    """An appliance of its own: it is killed and started anew."""
+    with open_appliance() as (appliance, stub):
+        assert stub is not None
+        yield appliance, stub
+
+
+def test_a_killed_worker_frees_no_used_proof(restarted: tuple[Appliance, Stub], request: Any) -> None:
     """What the host remembers outlives its workers: a used proof stays used, and a fresh one needs no new nonce."""
-    appliance, stub = impatient
+    appliance, stub = restarted
     kit = Kit(appliance, appliance.enroll("restarted"))
     judge = Judge(appliance, stub, request.node.name)
     used, unused = kit.headers(), kit.headers()
@@ -105,9 +113,9 @@ def test_a_killed_worker_frees_no_used_proof(impatient: tuple[Appliance, Stub], 
     judge.served(kit.ask(unused))
 
 
-def test_a_nonce_from_before_a_restart_is_stale(impatient: tuple[Appliance, Stub], request: Any) -> None:
+def test_a_nonce_from_before_a_restart_is_stale(restarted: tuple[Appliance, Stub], request: Any) -> None:
     """The nonce was good; the appliance was stopped and started; the proof that carries it is worth nothing now."""
-    appliance, stub = impatient
+    appliance, stub = restarted
     kit = Kit(appliance, appliance.enroll("started-again"))
     judge = Judge(appliance, stub, request.node.name)
     assert kit.ask(kit.headers()).status == 200
