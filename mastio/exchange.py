@@ -23,8 +23,8 @@ OPEN: frozenset[Role] = frozenset()
 """`Route.requires` of a route that nobody needs to be known for."""
 
 LONG_BODY = 100_000
-"""Bytes. The edge gives bodies from here on to `long_workers`: the number of digits of `Content-Length` tells. A body
-whose length nobody says is long, too. Calls with a proof (DPoP) stay with the worker whose nonce they have."""
+"""Bytes. The edge sends bodies of this size and more to `long_workers`, by the number of digits of `Content-Length`, and
+so it does with bodies of unknown length."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,7 +103,7 @@ class ProofFlow:
         while token is not None:
             response = yield self._sign(request, token, nonce or self._nonce)
             assert response is not None
-            # A challenge is answered with its own nonce: another thread may have been given one by another worker.
+            # A challenge is answered with its own nonce: another thread may have been given one by another host.
             nonce = self._remember(response)
             wanted = read_challenge(response.status_code, response.headers.get("www-authenticate", ""))
             if wanted is None or wanted in answered:
@@ -111,7 +111,7 @@ class ProofFlow:
             answered.add(wanted)
             if wanted == "invalid_token":  # it was revoked or its key was rotated
                 token = yield from self._get_token(token)
-                nonce, answered = None, {"invalid_token"}  # the new one may lead to another worker, and to its nonce
+                nonce, answered = None, {"invalid_token"}  # the new one may lead to another host, and to its nonce
 
     def _get_token(self, bad: Token | None) -> Generator[Request | _Pause, Response | None, Token | None]:
         """A token in force other than `bad`. Of many who want one at the same time, one fetches it.

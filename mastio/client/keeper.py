@@ -1,7 +1,7 @@
 """The shim's token and nonces: fetched once for everybody, replaced before anybody has to wait.
 
-Every token comes with the newest nonce that was given for it: appliances with several workers keep a token's calls on
-one of them, and nonces are a worker's own.
+Every token comes with the newest nonce that was given for it. Each host of an appliance has nonces of its own, and a
+balancer may keep a token's calls on one host.
 """
 
 from __future__ import annotations

@@ -146,7 +146,7 @@ class Shim:
             answered.add(wanted)
             if wanted == "invalid_token":
                 grant = await self._keeper.grant(bad=grant)
-                answered = {"invalid_token"}  # the new one may lead to another worker, and to its nonce
+                answered = {"invalid_token"}  # the new one may lead to another host, and to its nonce
 
     async def _send(self, call: Call, grant: Grant, framing: RawHeaders, body: bytes) -> Connection:
         """Once more where a kept connection turned out to be dead and asking twice does no harm (RFC 9110 §9.2.2)."""
