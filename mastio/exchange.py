@@ -23,8 +23,8 @@ OPEN: frozenset[Role] = frozenset()
 """`Route.requires` of a route that nobody needs to be known for."""
 
 LONG_BODY = 100_000
-"""Bytes. The edge sends bodies of this size and more to `long_workers`, by the number of digits of `Content-Length`, and
-so it does with bodies of unknown length."""
+"""Bytes. The edge sends bodies of this size and more to `long_workers`, by the number of digits of `Content-Length`.
+Bodies of unknown length go there too."""
 
 
 @dataclass(frozen=True, slots=True)
