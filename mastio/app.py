@@ -18,6 +18,7 @@ from sqlalchemy import make_url
 
 from mastio.admission import Admission, Shares
 from mastio.approvals import StoredApprovals
+from mastio.collection import Collection
 from mastio.control.application import build as build_control
 from mastio.control.context import Verifiers
 from mastio.control.routes import ROUTES as CONTROL_ROUTES
@@ -28,7 +29,7 @@ from mastio.expiry import measure
 from mastio.hooks import Hooks
 from mastio.host_memory import HostMemory
 from mastio.in_step import InStep
-from mastio.inprocess import InProcess, read_control, read_policy
+from mastio.inprocess import InProcess, read_control, read_judged
 from mastio.inspection import Finding
 from mastio.lag import LoopLag
 from mastio.operating import HEALTH, JSON, Operating
@@ -36,7 +37,7 @@ from mastio.pipeline import Pipeline
 from mastio.pki.authority import DAY, Authority
 from mastio.pki.following import FollowedAuthority
 from mastio.plan import read_plan, secret_folders
-from mastio.plugins import open_plugins, refuse
+from mastio.plugins import collections_of, open_plugins, refuse
 from mastio.problem import render
 from mastio.refusals import Refusals
 from mastio.resolver import Resolver
@@ -136,8 +137,9 @@ async def open_app(data: Path, slot: int, host_memory: HostMemory, config: Path 
     authority = Authority.load(data, settings.server.trust_domain, time.time())
     following = FollowedAuthority(authority, time.time)
     database = Database(url)
-    directory = HotDirectory(database, keys, secret_folders=secret_folders(data))
-    store = ControlStore(database, keys, refresh=directory.refresh, secret_folders=secret_folders(data))
+    collections, folders = collections_of(plan.active), secret_folders(data)
+    directory = HotDirectory(database, keys, collections=collections, secret_folders=folders)
+    store = ControlStore(database, keys, refresh=directory.refresh, collections=collections, secret_folders=folders)
     upstream = settings.upstream
     pools = Pools(own(settings, url), Resolver(upstream.resolvers, upstream.resolve_seconds))
     worker = Worker(node_name(data), slot, secrets.token_hex(8))
@@ -179,7 +181,7 @@ async def open_app(data: Path, slot: int, host_memory: HostMemory, config: Path 
     telemetry = Telemetry(partial(measure, authority, directory, time.time))
     verifiers = Verifiers()
     administration = build_control(
-        store=store, directory=directory, verifiers=verifiers, authority=authority,
+        store=store, collections=collections, directory=directory, verifiers=verifiers, authority=authority,
         public_url=settings.server.public_url,
         trust_domain=settings.server.trust_domain, leaf_seconds=settings.pki.leaf_hours * 3600, now=time.time,
         pending_seconds=settings.pki.pending_hours * 3600, server_names=tuple(server_names(settings)),
@@ -192,7 +194,7 @@ async def open_app(data: Path, slot: int, host_memory: HostMemory, config: Path 
         async with open_plugins(plan.active, services) as opened:
             for _, hook in opened:
                 verifiers.add(hook.verify, hook.in_force)
-            core = _core_hooks(administration, operating, Whoami(directory), settings)
+            core = _core_hooks(administration, operating, Whoami(directory), settings, collections)
             pipeline = Pipeline(
                 plan.routes, [("core", core), *opened], services, telemetry, settings.server.max_in_flight,
                 admission=Admission(_shares(settings)),
@@ -239,14 +241,20 @@ def node_name(data: Path) -> str:
         raise ConfigurationError("The data folder has no node name.", "Run ./deploy.sh up.") from error
 
 
-def _core_hooks(administration: Any, operating: Operating, whoami: Whoami, settings: Settings) -> Hooks:
+def _core_hooks(
+    administration: Any,
+    operating: Operating,
+    whoami: Whoami,
+    settings: Settings,
+    collections: Sequence[Collection[Any]],
+) -> Hooks:
     public = parse_base_url(settings.server.public_url)
     door = InProcess(administration, (public.host, public.port))
-    kinds = {route.kind for route in CONTROL_ROUTES}
+    kinds = {*(route.kind for route in CONTROL_ROUTES), *(one.kind for one in collections)}
     return Hooks(
         read={
             **dict.fromkeys(kinds, read_control),
-            "admin.policies": read_policy,
+            **{one.kind: read_judged(one.judge) for one in collections if one.judge is not None},
             **operating.reads(),
             SELF: read_self,
         },

@@ -30,11 +30,11 @@ from urllib.parse import urlsplit
 
 from mastio import __version__
 from mastio.code_files import digest_code
+from mastio.collection import describe_first
 from mastio.errors import ConfigurationError, MastioError
-from mastio.first_providers import read_first_providers
 from mastio.nginx import find_nginx
 from mastio.plan import Plan, describe_settings, find_changes, read_plan
-from mastio.plugins import refuse
+from mastio.plugins import collections_of, refuse
 from mastio.settings_file import set_values
 
 START_WITHIN = 60.0
@@ -138,8 +138,8 @@ def up(data: Path, args: argparse.Namespace) -> int:
     known = _await_ready(data, int(in_force["edge"]["port"]))
     print_welcome(data, known, _find_command(), Path("my-agent"), already=running is not None)
     if is_new:
-        for variable, provider in read_first_providers(os.environ, lambda path: Path(path).read_text("ascii")):
-            print(f"{variable} is set: it is the key of the provider {provider.name}, {provider.base_url}\n")
+        for sentence in describe_first(collections_of(plan.active), os.environ):
+            print(f"{sentence}\n")
     done = _run_demo(data, plan.settings.server.stub_port) if args.demo else 0
     if differing:
         print("These settings differ from those in force; ./deploy.sh restart applies them:")

@@ -7,9 +7,9 @@ from typing import Any, get_args
 
 import httpx
 
+from mastio.budgets import Period
 from mastio.cli.administer import add_verb, administer, item_path, pages, print_one, print_rows
 from mastio.client.enroll import send
-from mastio.store.base import Period
 
 BUDGETS = "/v1/admin/budgets"
 WHOSE = ("agent", "group", "model")

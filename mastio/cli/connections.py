@@ -11,9 +11,9 @@ import httpx
 
 from mastio.cli.administer import add_verb, administer, item_path, pages, print_one, print_rows
 from mastio.client.enroll import send
-from mastio.connection_secrets import OPTIONS
 from mastio.errors import ConfigurationError
-from mastio.store.base import CredentialKind
+from mastio_egress.connection import CredentialKind
+from mastio_egress.connection_secrets import OPTIONS
 
 CONNECTIONS = "/v1/admin/connections"
 PARTS = {

@@ -12,7 +12,7 @@ import httpx
 from mastio.cli.administer import connect, pages
 from mastio.destination import find_destination
 from mastio.errors import ConfigurationError
-from mastio.store.base import PolicyRow
+from mastio_policy.collection import PolicyRow
 
 POLICIES = "/v1/admin/policies"
 

@@ -13,7 +13,7 @@ import orjson
 from mastio.cli.administer import add_verb, administer, item_path, pages, print_one, print_rows
 from mastio.client.enroll import send
 from mastio.errors import ConfigurationError
-from mastio.store.base import Direction, Strategy, Treatment
+from mastio_redaction.collection import Direction, Strategy, Treatment
 
 REDACTION = "/v1/admin/redaction"
 MATCHES = ("agents", "models", "kinds")

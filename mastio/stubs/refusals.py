@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mastio.stubs.template import (
-    Dialect,
-    Headers,
-)
+from mastio.stubs.template import Dialect, Headers
 
 
 class Refusal(Exception):

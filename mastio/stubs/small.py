@@ -11,9 +11,7 @@ from typing import Any
 import orjson
 
 from mastio.stubs.refusals import Refusal
-from mastio.stubs.template import (
-    Dialect,
-)
+from mastio.stubs.template import Dialect
 
 MODELS = {
     "openai": ("gpt-4o-mini", "gpt-4o", "text-embedding-3-small", "omni-moderation-latest"),

@@ -184,7 +184,7 @@ async def _counting(services: Services) -> AsyncIterator[None]:
         yield
         return
     directory = services.directory
-    counting = UsageFigures(open_reader(services), lambda: directory.providers, services.now, Figures())
+    counting = UsageFigures(open_reader(services), lambda: directory.objects("providers"), services.now, Figures())
     with contextlib.suppress(*BROKEN):
         await counting.begin()
     task = asyncio.create_task(counting.run(), name="audit-usage")

@@ -18,7 +18,7 @@ from mastio.hooks import Hooks, Plugin
 from mastio.inspection import Passage, Verdict
 from mastio.last_good import LastGood
 from mastio.services import Services
-from mastio.store.base import DetectorRow
+from mastio_detectors.collection import DETECTORS, DetectorRow
 from mastio_detectors.definitions import Tool
 from mastio_detectors.doors import ROUTES, Doors
 from mastio_detectors.engine import Engine, Own
@@ -86,8 +86,8 @@ async def setup(settings: Settings, services: Services) -> AsyncIterator[Hooks]:
     good: LastGood[DetectorRow] = LastGood("detector policy", "detector policies")
 
     def reload() -> None:
-        if good.take(services.directory.detectors):
-            inspector.rulings = Rulings(rules, settings.definitions, services.directory.detectors.values())
+        if good.take(DETECTORS.find_rows(services.directory)):
+            inspector.rulings = Rulings(rules, settings.definitions, DETECTORS.find_rows(services.directory).values())
 
     def in_force() -> str | None:
         reload()
@@ -105,9 +105,9 @@ async def setup(settings: Settings, services: Services) -> AsyncIterator[Hooks]:
     doors = Doors(inspector, services.directory)
     yield Hooks(
         inspect=inspect, ready=ready, read=doors.read, dispatch=doors.dispatch,
-        verify={"detectors": lambda row: verify_row(settings, row)}, in_force={"detectors": in_force},
+        verify={DETECTORS.name: lambda row: verify_row(settings, row)}, in_force={DETECTORS.name: in_force},
     )  # fmt: skip
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
-plugin = Plugin(name="detectors", settings=Settings, setup=setup, routes=ROUTES)
+plugin = Plugin(name="detectors", settings=Settings, setup=setup, routes=ROUTES, collections=(DETECTORS,))

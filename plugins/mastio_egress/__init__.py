@@ -12,6 +12,7 @@ from mastio.exchange import Role, Route
 from mastio.hooks import Hooks, Plugin, PluginSettings
 from mastio.services import Services
 from mastio_egress.calls import KIND, Calls
+from mastio_egress.collection import CONNECTIONS
 from mastio_egress.rates import Rates
 from mastio_egress.registry import Registry
 
@@ -50,4 +51,4 @@ async def setup(settings: Settings, services: Services) -> AsyncIterator[Hooks]:
     )
 
 
-plugin = Plugin(name="egress", settings=Settings, setup=setup, routes=ROUTES)
+plugin = Plugin(name="egress", settings=Settings, setup=setup, routes=ROUTES, collections=(CONNECTIONS,))

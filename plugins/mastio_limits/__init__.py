@@ -16,7 +16,7 @@ from mastio.budgets import Usage, window_at
 from mastio.errors import ConfigurationError, Unavailable
 from mastio.hooks import Hooks, Plugin, PluginSettings
 from mastio.services import Services
-from mastio.store.base import BudgetRow
+from mastio_limits.collection import BUDGETS, BudgetRow
 from mastio_limits.figures import Figures
 from mastio_limits.keeper import Keeper
 from mastio_limits.limits import Limits
@@ -45,7 +45,7 @@ async def setup(settings: Settings, services: Services) -> AsyncIterator[Hooks]:
     keeping = asyncio.create_task(keeper.run(ending), name="budget-leases")
     showing = asyncio.create_task(show(services, figures), name="budget-figures")
     try:
-        yield Hooks(reserve=limits.reserve, in_force={"budgets": limits.in_force}, ready=limits.ready)
+        yield Hooks(reserve=limits.reserve, in_force={BUDGETS.name: limits.in_force}, ready=limits.ready)
     finally:
         showing.cancel()
         ending.set()
@@ -56,7 +56,10 @@ async def show(services: Services, figures: Figures) -> None:
     """The first worker shows what there is, also of budgets that nobody uses just now."""
     shown: dict[str, BudgetRow] = {}
     while services.worker.slot == 0:
-        now, budgets = services.now(), {n: row for n, row in services.directory.budgets.items() if not row.is_damaged}
+        now, budgets = (
+            services.now(),
+            {n: row for n, row in BUDGETS.find_rows(services.directory).items() if not row.is_damaged},
+        )
         if budgets or shown:
             try:
                 usage = await services.leases.usage(
@@ -74,4 +77,4 @@ async def show(services: Services, figures: Figures) -> None:
         await asyncio.sleep(SHOW)
 
 
-plugin = Plugin(name="limits", settings=Settings, setup=setup)
+plugin = Plugin(name="limits", settings=Settings, setup=setup, collections=(BUDGETS,))

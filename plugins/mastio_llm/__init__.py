@@ -15,13 +15,15 @@ from pydantic import Field, field_validator
 from mastio.errors import ConfigurationError
 from mastio.exchange import Dialect, Role, Route
 from mastio.hooks import BaseUrl, Hooks, Networks, Plugin, PluginSettings
+from mastio.provider_secrets import ProviderKind
 from mastio.services import Services
-from mastio.store.base import ProviderKind, ProviderRow
 from mastio_llm.calls import MAX_PARTS, Calls, Resilience
+from mastio_llm.collection import PROVIDERS
 from mastio_llm.dialects import OPERATIONS
 from mastio_llm.models import Models
 from mastio_llm.passing import parse_header_names
 from mastio_llm.prices import PriceRow, Prices, PriceTable, parse_table
+from mastio_llm.provider import ProviderRow
 from mastio_llm.registry import Registry
 from mastio_llm.testing import KIND as TEST
 from mastio_llm.testing import Testing
@@ -179,4 +181,4 @@ async def setup(settings: Settings, services: Services) -> AsyncIterator[Hooks]:
     )
 
 
-plugin = Plugin(name="llm", settings=Settings, setup=setup, routes=ROUTES)
+plugin = Plugin(name="llm", settings=Settings, setup=setup, routes=ROUTES, collections=(PROVIDERS,))

@@ -26,7 +26,8 @@ from mastio.exchange import Action, Decision, Deny, Entry, NeedsApproval, Princi
 from mastio.hooks import Hooks, Plugin, PluginSettings
 from mastio.inspection import Finding
 from mastio.services import Services
-from mastio.store.base import Directory, PolicyRow
+from mastio.store.base import Directory
+from mastio_policy.collection import POLICIES, PolicyRow
 from mastio_policy.deciding import Rulebook, Shares, Slice
 from mastio_policy.facts import NONE, Subject, work_out
 from mastio_policy.figures import Figures
@@ -86,7 +87,7 @@ class Policies:
 
     def reload(self) -> None:
         """Take the directory's policies, unless they are the ones in force or are not valid."""
-        rows = dict(self._directory.policies)
+        rows = dict(POLICIES.find_rows(self._directory))
         if self._book is not None and self.problem is None and rows == self._rows:
             return
         try:
@@ -124,7 +125,9 @@ class Policies:
         """Raises `BadRequest` (invalid_body) for more Cedar policies than may be in force together."""
         if not row.enabled:
             return
-        others = (other for other in self._directory.policies.values() if other.enabled and other.name != row.name)
+        others = (
+            other for other in POLICIES.find_rows(self._directory).values() if other.enabled and other.name != row.name
+        )
         count = sum(self._count(other) for other in (row, *others))
         if count > MOST_RULES:
             message = f"cedar: {count} Cedar policies would be enabled, and there may be {MOST_RULES}. Disable others."
@@ -274,15 +277,15 @@ async def setup(settings: Settings, services: Services) -> AsyncIterator[Hooks]:
     policies = Policies(services.directory, settings, services.now, alarm)
     if policies.problem is None:
         figures.tell(False)
-    services.directory.before("policies", policies.prepare)
+    services.directory.before(POLICIES.name, policies.prepare)
     services.directory.on_change(policies.reload)
     yield Hooks(
         authorize=policies.authorize, authorize_content=policies.authorize_content, ready=policies.ready,
-        verify={"policies": policies.verify}, in_force={"policies": policies.in_force},
+        verify={POLICIES.name: policies.verify}, in_force={POLICIES.name: policies.in_force},
     )  # fmt: skip
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
-plugin = Plugin(name="policy", settings=Settings, setup=setup)
+plugin = Plugin(name="policy", settings=Settings, setup=setup, collections=(POLICIES,))

@@ -21,9 +21,9 @@ from mastio.hooks import Hooks, Plugin, PluginSettings
 from mastio.inspection import Passage, Verdict
 from mastio.last_good import LastGood
 from mastio.services import Services
-from mastio.store.base import RedactionRow
 from mastio.target import TargetError
 from mastio_redaction.catalogue import CATALOGUE, DEFAULT
+from mastio_redaction.collection import REDACTION, RedactionRow
 from mastio_redaction.custom import Custom, CustomError, Dictionary, verify_values
 from mastio_redaction.doors import ROUTES, Doors
 from mastio_redaction.engine import Engine
@@ -92,7 +92,7 @@ class Policies:
     def reload(self) -> None:
         """Take the directory's policies, unless they are those in force, or one of them is damaged, or their values
         cannot be looked for together."""
-        rows = self._directory.redaction
+        rows = REDACTION.find_rows(self._directory)
         always = always_of(rows.values())
         try:
             engine = self._engines.get(always) or self._compile(always)
@@ -129,7 +129,9 @@ class Policies:
             verify_values(LISTED, row.always)
         except CustomError as error:
             raise BadRequest(f"always: {error}", code="invalid_body") from error
-        together = always_of((row, *(other for other in self._directory.redaction.values() if other.name != row.name)))
+        together = always_of(
+            (row, *(other for other in REDACTION.find_rows(self._directory).values() if other.name != row.name))
+        )
         if row.always and sum(map(len, together)) > MOST_ALWAYS:
             message = f"always: the values of all policies together have more than {MOST_ALWAYS} characters."
             raise BadRequest(message, code="invalid_body")
@@ -174,13 +176,13 @@ async def setup(settings: Settings, services: Services) -> AsyncIterator[Hooks]:
     keys = Keys(services.keys.key("redaction"))
     inspector = Inspector(finder, keys)
     policies = Policies(settings, services, finder, inspector)
-    services.directory.before("redaction", policies.prepare)
+    services.directory.before(REDACTION.name, policies.prepare)
     services.directory.on_change(policies.reload)
     doors = Doors(inspector, services.directory, keys)
     yield Hooks(
         inspect=policies.inspect, mask=inspector.mask, read=doors.read, dispatch=doors.dispatch,
-        verify={"redaction": policies.verify}, in_force={"redaction": policies.in_force}, ready=policies.ready,
+        verify={REDACTION.name: policies.verify}, in_force={REDACTION.name: policies.in_force}, ready=policies.ready,
     )  # fmt: skip
 
 
-plugin = Plugin(name="redaction", settings=Settings, setup=setup, routes=ROUTES)
+plugin = Plugin(name="redaction", settings=Settings, setup=setup, routes=ROUTES, collections=(REDACTION,))

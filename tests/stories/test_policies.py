@@ -132,12 +132,16 @@ def test_a_half_written_policy_never_passes(scene: Scene) -> None:
 
     def write(cedar: str) -> None:
         with database:
-            database.execute("UPDATE revision SET value = value + 1, policies = value + 1")
+            database.execute("UPDATE revision SET value = value + 1")
+            database.execute("UPDATE sections SET value = (SELECT value FROM revision) WHERE name = 'policies'")
             database.execute(
-                "UPDATE policies SET cedar = ?, version = (SELECT value FROM revision) WHERE name = 'guard'", (cedar,)
+                "UPDATE objects SET document = json_set(document, '$.cedar', ?), version = (SELECT value FROM revision)"
+                " WHERE collection = 'policies' AND name = 'guard'",
+                (cedar,),
             )
 
-    (whole,) = database.execute("SELECT cedar FROM policies WHERE name = 'guard'").fetchone()
+    find = "SELECT json_extract(document, '$.cedar') FROM objects WHERE collection = 'policies' AND name = 'guard'"
+    (whole,) = database.execute(find).fetchone()
     write(whole[:40])
     with scene.appliance.client() as stranger:
         wait_until(lambda: {stranger.get("/readyz").status_code for _ in range(6)} == {503}, 3.0, "no worker is ready")
@@ -157,9 +161,9 @@ def test_a_half_written_policy_never_passes(scene: Scene) -> None:
 
 
 DAMAGE = {
-    "cedar": "UPDATE policies SET cedar = substr(cedar, 1, 40) WHERE name = 'guard'",
-    "mode": "UPDATE policies SET mode = 'enforced' WHERE name = 'guard'",
-    "bytes": "UPDATE policies SET cedar = x'ff00' WHERE name = 'guard'",
+    "cedar": "json_set(document, '$.cedar', substr(json_extract(document, '$.cedar'), 1, 40))",
+    "mode": "json_set(document, '$.mode', 'enforced')",
+    "bytes": "x'ff00'",
 }
 
 
@@ -170,7 +174,8 @@ def test_a_change_that_is_not_in_force_is_not_called_done(scene: Scene, damage: 
     guard = scene.admin.get(f"{POLICIES}/guard").json()
     database = sqlite3.connect(scene.appliance.data / "db" / "control.sqlite", timeout=30)
     with database:
-        database.execute(DAMAGE[damage])
+        where = "WHERE collection = 'policies' AND name = 'guard'"
+        database.execute(f"UPDATE objects SET document = {DAMAGE[damage]} {where}")
     database.close()
     stop = {"name": "stop", "cedar": "forbid(principal, action, resource);"}
     scene.names.append("stop")

@@ -28,10 +28,12 @@ from mastio.exchange import (
     Route,
     Window,
 )
-from mastio.store.base import Agent, PolicyRow, ProviderRow
+from mastio.store.base import Agent
 from mastio_cache.answering import Cache, Nothing
 from mastio_cache.memory import Memory
 from mastio_cache.semantic import Semantic
+from mastio_llm.provider import ProviderRow
+from mastio_policy.collection import PolicyRow
 
 ROUTE = Route("/v1/chat/completions", ("POST",), frozenset({"agent"}), "llm.chat", "", dialect="openai", streams=True)
 AGENT = Agent("alice", "spiffe://t/agent/alice", "active", frozenset(), {}, "pin", 9e9, created_at=1.5)

@@ -16,7 +16,7 @@ import pytest
 
 from mastio import cli
 from mastio.cli.administer import connect
-from mastio.connection_secrets import OPTIONS
+from mastio_egress.connection_secrets import OPTIONS
 from support.connection_samples import client_pem
 from support.control_server import Served
 

@@ -12,60 +12,56 @@ from sqlalchemy import Connection, text
 from mastio.errors import BadRequest, ConfigurationError, Unavailable
 from mastio.exchange import Restriction
 from mastio.store.api_keys import NewApiKey
-from mastio.store.base import (
-    AllowedTool,
-    BudgetRow,
-    ClassRule,
-    ConnectionRow,
-    DetectorRow,
-    PolicyRow,
-    ProviderRow,
-    RedactionRow,
-    TypeRule,
-)
 from mastio.store.keys import FileKeys
+from mastio_detectors.collection import DETECTORS, AllowedTool, ClassRule, DetectorRow
+from mastio_egress.collection import CONNECTIONS
+from mastio_egress.connection import ConnectionRow
+from mastio_limits.collection import BUDGETS, BudgetRow
+from mastio_llm.collection import PROVIDERS
+from mastio_llm.provider import ProviderRow
+from mastio_policy.collection import POLICIES, PolicyRow
+from mastio_redaction.collection import REDACTION, RedactionRow, TypeRule
 from support.databases import create_migrated_file
 from support.stores import NOW, Opened, enrol, open_store
 
 SETS = ("redaction", "detectors", "budgets")
-DAMAGE = {
+DOCUMENTS = {
     "redaction": [
-        "UPDATE redaction SET document = substr(document, 1, 20) WHERE name = 'half'",
-        "UPDATE redaction SET document = '[]' WHERE name = 'half'",
-        'UPDATE redaction SET document = \'{"types": {"IBAN": {"action": "maybe"}}}\' WHERE name = \'half\'',
-        "UPDATE redaction SET document = x'ff00' WHERE name = 'half'",
-        "UPDATE redaction SET document = CAST(x'7bff' AS TEXT) WHERE name = 'half'",
-        "UPDATE redaction SET document = replace(document, 'agents', 'agentz') WHERE name = 'half'",
-        "UPDATE redaction SET document = json_remove(document, '$.agents') WHERE name = 'half'",
-        "UPDATE redaction SET document = replace(document, 'strategy', 'strategz') WHERE name = 'half'",
+        "substr(document, 1, 20)",
+        "'[]'",
+        'json_set(document, \'$.types\', json(\'{"IBAN": {"action": "maybe"}}\'))',
+        "x'ff00'",
+        "CAST(x'7bff' AS TEXT)",
+        "replace(document, 'agents', 'agentz')",
+        "json_remove(document, '$.agents')",
+        "replace(document, 'strategy', 'strategz')",
     ],
     "detectors": [
-        "UPDATE detectors SET document = substr(document, 1, 20) WHERE name = 'half'",
-        "UPDATE detectors SET document = '{\"tools\": [{\"sha256\": 1}]}' WHERE name = 'half'",
-        "UPDATE detectors SET document = replace(document, 'classes', 'clastes') WHERE name = 'half'",
-        "UPDATE detectors SET document = replace(document, 'block_threshold', 'block_thresholt') WHERE name = 'half'",
-        "UPDATE detectors SET document = json_remove(document, '$.tools[0].sha256') WHERE name = 'half'",
+        "substr(document, 1, 20)",
+        "json_set(document, '$.tools', json('[{\"sha256\": 1}]'))",
+        "replace(document, 'classes', 'clastes')",
+        "replace(document, 'block_threshold', 'block_thresholt')",
+        "json_remove(document, '$.tools[0].sha256')",
     ],
     "budgets": [
-        "UPDATE budgets SET unit = 'furlongs' WHERE name = 'half'",
-        "UPDATE budgets SET period = 'fortnight' WHERE name = 'half'",
-        "UPDATE budgets SET amount = -1 WHERE name = 'half'",
-        "UPDATE budgets SET amount = 'many' WHERE name = 'half'",
-        "UPDATE budgets SET subject = 'alice' WHERE name = 'half'",
-        "UPDATE budgets SET series = CAST(x'ff00' AS TEXT) WHERE name = 'half'",
+        "json_set(document, '$.unit', 'furlongs')",
+        "json_set(document, '$.period', 'fortnight')",
+        "json_set(document, '$.limit', -1)",
+        "json_set(document, '$.limit', 'many')",
+        "json_set(document, '$.subject', 'alice')",
+        "CAST(CAST(document AS BLOB) || x'ff00' AS TEXT)",
     ],
-    "policies": [
-        "UPDATE policies SET cedar = x'ff00' WHERE name = 'half'",
-        "UPDATE policies SET cedar = CAST(x'70ff' AS TEXT) WHERE name = 'half'",
-    ],
-    "providers": [
-        "UPDATE providers SET models = '[' WHERE name = 'half'",
-        "UPDATE providers SET base_url = CAST(x'ff00' AS TEXT) WHERE name = 'half'",
-    ],
-    "connections": [
-        "UPDATE connections SET document = '{' WHERE name = 'half'",
-        "UPDATE connections SET document = CAST(x'ff00' AS TEXT) WHERE name = 'half'",
-    ],
+    "policies": ["x'ff00'", "CAST(x'70ff' AS TEXT)"],
+    "providers": ["json_set(document, '$.models', '[')", "CAST(x'ff00' AS TEXT)"],
+    "connections": ["'{'", "CAST(x'ff00' AS TEXT)"],
+}
+"""What the document of the object `half` becomes, as SQL."""
+
+DAMAGE = {
+    **{
+        section: [f"UPDATE objects SET document = {it} WHERE collection = '{section}' AND name = 'half'" for it in them]
+        for section, them in DOCUMENTS.items()
+    },
     "agents": [
         "UPDATE agents SET groups = '[' WHERE name = 'half'",
         "UPDATE agents SET attributes = '[]' WHERE name = 'half'",
@@ -94,14 +90,14 @@ async def fill(opened: Opened) -> None:
     store = opened.store
     for name in ("half", "mallory", "trudy"):
         await enrol(opened, name)
-    await store.redaction.create(RedactionRow("half", {"IBAN": TypeRule("block")}, agents=("a*",), never=("x",)))
-    await store.detectors.create(
+    await store.of(REDACTION).create(RedactionRow("half", {"IBAN": TypeRule("block")}, agents=("a*",), never=("x",)))
+    await store.of(DETECTORS).create(
         DetectorRow("half", {"pii": ClassRule("block", 3, 5)}, ("a*",), tools=(AllowedTool("t", "ab"),))
     )
-    await store.budgets.create(BudgetRow("half", "tokens", 5, "day", "series"))
-    await store.policies.create(PolicyRow("half", "permit(principal, action, resource);"))
-    await store.providers.create(ProviderRow("half", "openai", "https://api.example/v1"))
-    await store.connections.create(ConnectionRow("half", "https://api.example"))
+    await store.of(BUDGETS).create(BudgetRow("half", "tokens", 5, "day", "series"))
+    await store.of(POLICIES).create(PolicyRow("half", "permit(principal, action, resource);"))
+    await store.of(PROVIDERS).create(ProviderRow("half", "openai", "https://api.example/v1"))
+    await store.of(CONNECTIONS).create(ConnectionRow("half", "https://api.example"))
     await store.admins.add("half", "admin", "mastio_admin_half", NOW)
     await store.api_keys.create(NewApiKey("half", "default", Restriction(), None), "op", NOW)
 
@@ -111,7 +107,11 @@ def damage(opened: Opened, section: str, statement: str) -> None:
     database = sqlite3.connect(opened.data / "db" / "control.sqlite", timeout=30)
     with database:
         database.execute(statement)
-        database.execute(f"UPDATE revision SET value = value + 1, {section} = value + 1")
+        if section in DOCUMENTS:
+            database.execute("UPDATE revision SET value = value + 1")
+            database.execute("UPDATE sections SET value = (SELECT value FROM revision) WHERE name = ?", (section,))
+        else:
+            database.execute(f"UPDATE revision SET value = value + 1, {section} = value + 1")
         if section in ("agents", "api_keys"):
             database.execute(f"UPDATE {section} SET version = (SELECT value FROM revision)")
     database.close()
@@ -176,9 +176,9 @@ async def test_rows_are_what_was_written(opened_sqlite: Opened) -> None:
     judged = DetectorRow("all", {"pii": ClassRule("block", 3, 5)}, ("a",), ("m",), ("k",), "block", tools)
     budget = BudgetRow("all", "usd", 7, "month", "s", "group", "team")
     store, directory = opened_sqlite.store, opened_sqlite.directory
-    assert await store.redaction.create(wanted) == directory.redaction["all"] == wanted
-    assert await store.detectors.create(judged) == directory.detectors["all"] == judged
-    assert await store.budgets.create(budget) == directory.budgets["all"] == budget
+    assert await store.of(REDACTION).create(wanted) == directory.objects("redaction")["all"] == wanted
+    assert await store.of(DETECTORS).create(judged) == directory.objects("detectors")["all"] == judged
+    assert await store.of(BUDGETS).create(budget) == directory.objects("budgets")["all"] == budget
 
 
 @pytest.mark.parametrize(
@@ -212,13 +212,15 @@ async def test_a_damaged_signing_key_hides_no_other_one(opened_sqlite: Opened, s
 async def test_a_damaged_name_hides_no_revocation(opened_sqlite: Opened, section: str, name: str) -> None:
     opened = opened_sqlite
     await fill(opened)
-    damage(opened, section, f"UPDATE {section} SET name = {name} WHERE name = 'half'")
+    table = "objects" if section in DOCUMENTS else section
+    of_section = f"name = 'half' AND collection = '{section}'" if section in DOCUMENTS else "name = 'half'"
+    damage(opened, section, f"UPDATE {table} SET name = {name} WHERE {of_section}")
     async with open_store(opened.url, opened.data) as fresh:
         await fresh.store.agents.revoke("mallory", None, NOW)
         for one in (opened, fresh):
             await one.directory.refresh()
             assert one.directory.agents["mallory"].status == "revoked"
-        rows = getattr(fresh.directory, section)
+        rows = fresh.directory.objects(section) if section in DOCUMENTS else getattr(fresh.directory, section)
         assert all(isinstance(row.name, str) for row in rows.values())
         assert "half" not in {row.name for row in rows.values()}
         if section in (*SETS, "policies"):
@@ -230,7 +232,7 @@ async def test_an_error_of_the_database_is_no_damage(opened_sqlite: Opened) -> N
     opened = opened_sqlite
     await fill(opened)
     before = dict(opened.directory.agents)
-    damage(opened, "budgets", "ALTER TABLE budgets RENAME TO lost")
+    damage(opened, "budgets", "ALTER TABLE objects RENAME TO lost")
     with pytest.raises(Unavailable):
         await opened.directory.refresh()
     assert not opened.directory.healthy
@@ -293,7 +295,8 @@ async def test_values_of_the_wrong_type_are_damage_on_every_database(opened: Ope
 
     await opened.database.change(write, *texts)
     await opened.directory.refresh()
-    assert opened.directory.redaction["half"].is_damaged and opened.directory.detectors["half"].is_damaged
+    for section in ("redaction", "detectors"):
+        assert opened.directory.objects(section)["half"].is_damaged
     assert "half" not in opened.directory.agents and not opened.directory.admins
     await opened.store.agents.revoke("mallory", None, NOW)
     assert opened.directory.agents["mallory"].status == "revoked"

@@ -15,11 +15,11 @@ from sqlalchemy import update
 
 from mastio.errors import ConfigurationError, Unavailable
 from mastio.store import tables
-from mastio.store.base import PolicyRow
 from mastio.store.engine import Database
 from mastio.store.hot import HotDirectory
 from mastio.store.keys import FileKeys
 from mastio.store.migrate import upgrade
+from mastio_policy.collection import POLICIES, PolicyRow
 from support.stores import NOW, Opened, enrol, open_store
 
 
@@ -38,10 +38,10 @@ async def test_another_workers_changes_are_seen_within_a_second(opened: Opened) 
         await other.store.agents.revoke("alice", None, NOW)
         assert other.directory.agents["alice"].status == "revoked"
         assert await seconds_until(lambda: opened.directory.agents["alice"].status == "revoked") < 1
-        await other.store.policies.create(PolicyRow("p", "permit(principal, action, resource);"))
-        assert await seconds_until(lambda: "p" in opened.directory.policies) < 1
-        await other.store.policies.delete("p")
-        assert await seconds_until(lambda: "p" not in opened.directory.policies) < 1
+        await other.store.of(POLICIES).create(PolicyRow("p", "permit(principal, action, resource);"))
+        assert await seconds_until(lambda: "p" in opened.directory.objects("policies")) < 1
+        await other.store.of(POLICIES).delete("p")
+        assert await seconds_until(lambda: "p" not in opened.directory.objects("policies")) < 1
         assert opened.directory.agents == other.directory.agents
 
 
@@ -175,14 +175,14 @@ async def test_a_revocation_does_not_wait_for_policies_that_are_prepared(opened:
     async with open_store(opened.url, opened.data) as other:
         await enrol(other, "alice")
         opened.directory.before("policies", prepare)
-        await other.store.policies.create(PolicyRow("slow", "permit(principal, action, resource);"))
+        await other.store.of(POLICIES).create(PolicyRow("slow", "permit(principal, action, resource);"))
         await asyncio.wait_for(begun.wait(), 3)
         version = opened.directory.version
         await other.store.agents.revoke("alice", None, NOW)
         assert await seconds_until(lambda: opened.directory.agents["alice"].status == "revoked") < 1
-        assert "slow" not in opened.directory.policies
+        assert "slow" not in opened.directory.objects("policies")
         may_end.set()
-        assert await seconds_until(lambda: "slow" in opened.directory.policies) < 1
+        assert await seconds_until(lambda: "slow" in opened.directory.objects("policies")) < 1
         assert opened.directory.version > version
 
 
@@ -192,5 +192,5 @@ async def test_policies_are_in_force_although_preparing_them_failed(opened: Open
 
     opened.directory.before("policies", prepare)
     async with open_store(opened.url, opened.data) as other:
-        await other.store.policies.create(PolicyRow("p", "permit(principal, action, resource);"))
-        assert await seconds_until(lambda: "p" in opened.directory.policies) < 1
+        await other.store.of(POLICIES).create(PolicyRow("p", "permit(principal, action, resource);"))
+        assert await seconds_until(lambda: "p" in opened.directory.objects("policies")) < 1

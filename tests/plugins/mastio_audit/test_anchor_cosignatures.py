@@ -8,15 +8,7 @@ import pytest
 
 from mastio.transparency import notes
 from mastio.transparency.notes import Checkpoint, NoteError, Signer
-from mastio_audit.anchors.cosignatures import (
-    Answer,
-    Cosigned,
-    Fork,
-    Remembers,
-    find_cosignature,
-    find_cosigners,
-    judge,
-)
+from mastio_audit.anchors.cosignatures import Answer, Cosigned, Fork, Remembers, find_cosignature, find_cosigners, judge
 from mastio_audit.anchors.place import AnchorError
 from support.witness_server import WitnessServer
 

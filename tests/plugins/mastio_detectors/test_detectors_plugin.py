@@ -14,8 +14,8 @@ from mastio.errors import AuditError, BadRequest, MastioError
 from mastio.exchange import Action, Entry, Principal
 from mastio.hooks import Hooks
 from mastio.inspection import Block, Pass, Passage
-from mastio.store.base import ClassRule, DetectorRow
 from mastio_detectors import plugin, verify_row
+from mastio_detectors.collection import ClassRule, DetectorRow
 from mastio_detectors.settings import Settings
 
 ALICE = Principal("alice", frozenset({"agent"}), frozenset({"coders"}))

@@ -9,7 +9,7 @@ import pytest
 
 from mastio.errors import Denied
 from mastio.exchange import Action, Message, Principal
-from mastio.store.base import ConnectionLimits, ConnectionRow
+from mastio_egress.connection import ConnectionLimits, ConnectionRow
 from mastio_egress.rates import Rates
 
 ROW = ConnectionRow("api", "https://api.test", limits=ConnectionLimits(requests_per_minute=2))

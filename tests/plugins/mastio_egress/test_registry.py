@@ -6,7 +6,7 @@ import asyncio
 from types import SimpleNamespace
 from typing import Any
 
-from mastio.store.base import ConnectionCredential, ConnectionRow
+from mastio_egress.connection import ConnectionCredential, ConnectionRow
 from mastio_egress.registry import Registry
 
 OPTIONS = {"token_url": "https://login.example/token", "client_id": "robot"}

@@ -14,9 +14,9 @@ import pytest
 from mastio.errors import Blocked
 from mastio.exchange import Action, Principal
 from mastio.inspection import Passage
-from mastio.store.base import RedactionRow, TypeRule
 from mastio_llm.texts import LAYOUTS
 from mastio_redaction.catalogue import CATALOGUE
+from mastio_redaction.collection import RedactionRow, TypeRule
 from mastio_redaction.engine import Engine
 from mastio_redaction.inspector import Finder, Inspector
 from mastio_redaction.rulings import Rulings

@@ -14,9 +14,8 @@ import pytest
 from mastio.cedar.schema import FACTS
 from mastio.exchange import Action, Allow, Decision, Deny, NeedsApproval, Principal
 from mastio.inspection import Finding
-from mastio.store.base import PolicyRow
-from mastio.store.control import STARTER
 from mastio_policy import Policies, Settings, facts
+from mastio_policy.collection import STARTER, PolicyRow
 from mastio_policy.deciding import Rulebook
 from mastio_policy.facts import READ, Reading, Subject, readings_of, write_context
 from mastio_policy.rules import Policy, PolicySet, Question, encode_agent, parse_rules

@@ -6,8 +6,8 @@ import pytest
 
 from mastio.cedar.source import CedarError, verify_cedar
 from mastio.exchange import Action, Allow, Principal
-from mastio.store.base import PolicyRow
 from mastio_policy import Policies, Settings
+from mastio_policy.collection import PolicyRow
 
 ALICE = Principal("alice", frozenset({"agent"}), version=1)
 NAMED = 'context.headers has destination && context.headers.destination == "/a"'

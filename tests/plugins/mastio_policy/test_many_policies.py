@@ -9,8 +9,8 @@ import pytest
 
 from mastio.errors import BadRequest
 from mastio.exchange import Action, Allow, Deny, Principal
-from mastio.store.base import PolicyRow
 from mastio_policy import FEW_RULES, MOST_RULES, Policies, Settings
+from mastio_policy.collection import PolicyRow
 from support.loop_holds import MOST_HOLD, worst_hold
 
 ALICE = Principal("alice", frozenset({"agent"}), credential={"type": "token"}, version=1)

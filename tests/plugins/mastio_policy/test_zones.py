@@ -15,8 +15,8 @@ from mastio.cedar.source import CedarError, verify_cedar
 from mastio.cedar.zones import ZoneError, find_zone, read_local
 from mastio.cli import policy
 from mastio.exchange import Action, Allow, Principal
-from mastio.store.base import PolicyRow
 from mastio_policy import Policies, Settings
+from mastio_policy.collection import PolicyRow
 
 ALICE = Principal("alice", frozenset({"agent"}), version=1)
 CHAT = Action("llm.chat", "Model", "stub/gpt")

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from mastio.errors import BadRequest
-from mastio.store.base import RedactionRow, TypeRule
 from mastio_redaction import MOST_ALWAYS, Policies, Settings
+from mastio_redaction.collection import RedactionRow, TypeRule
 from mastio_redaction.engine import Engine
 from mastio_redaction.inspector import Finder, Inspector
 from mastio_redaction.strategies import Keys

@@ -1,28 +1,58 @@
-"""Redaction policies, as an admin describes them. Which types there are, the plugin that finds them says.
-
-The policies are in force all together or not at all, as in `policies`. A damaged one is shown without types."""
+"""The collection `redaction`: what is done with values that are found in messages and replies. Which types there are,
+the plugin's catalogue says."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import Annotated, Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, StringConstraints
+from pydantic import Field, StringConstraints
 
-from mastio.control.context import Context, verify_whole
-from mastio.control.endpoints import Endpoint, Endpoints
-from mastio.control.models import Answer, Body, Name, Page, verify_glob
-from mastio.control.paging import PagingQuery, answer_page
-from mastio.errors import BadRequest
-from mastio.store.base import Direction, RedactionRow, Strategy, Treatment, TypeRule
+from mastio.collection import Collection, Serializer
+from mastio.last_good import verify_whole
+from mastio.models import Answer, Body, Globs, Mode, Name
 
-Glob = Annotated[str, StringConstraints(min_length=1, max_length=256), AfterValidator(verify_glob)]
-Globs = Annotated[list[Glob], Field(max_length=256)]
+Direction = Literal["request", "response", "both"]
+Treatment = Literal["redact", "block", "flag", "off"]
+Strategy = Literal["tag", "mask", "truncate", "hash", "encrypt", "fpe", "surrogate"]
+
+
+@dataclass(frozen=True, slots=True)
+class TypeRule:
+    """The treatment of values of a type. `strategy`: the form of their replacement where they are redacted."""
+
+    action: Treatment
+    strategy: Strategy = "tag"
+
+
+@dataclass(frozen=True, slots=True)
+class RedactionRow:
+    """A redaction policy: the treatment of values found in messages and replies. Globs; an empty tuple matches
+    everything.
+
+    `types` by the name of the type, `*` for those not named. `restore`: the caller gets the original where the reply
+    repeats what took its place. `always` are values that are found whatever they look like, `never` those that are not
+    meant. An `observe` policy changes nothing: the entry says what it would have done. `is_damaged`: the row in the
+    database cannot be read, and the rest of this value means nothing.
+    """
+
+    name: str
+    types: Mapping[str, TypeRule]
+    agents: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
+    direction: Direction = "both"
+    restore: bool = True
+    mode: Literal["enforce", "observe"] = "enforce"
+    always: tuple[str, ...] = ()
+    never: tuple[str, ...] = ()
+    is_damaged: bool = False
+
+
 TypeName = Annotated[str, StringConstraints(pattern=r"^(\*|[A-Z][A-Z0-9_]{0,63})$")]
 Value = Annotated[str, StringConstraints(min_length=3, max_length=256)]
 Values = Annotated[list[Value], Field(max_length=1000)]
-Mode = Literal["enforce", "observe"]
 
 
 class MatchBody(Body):
@@ -94,60 +124,35 @@ class RedactionAnswer(Answer):
     never: list[str]
 
 
-class RedactionRouter:
-    """`/v1/admin/redaction`."""
+class RedactionSerializer(Serializer[RedactionRow]):
+    """The bodies of `/v1/admin/redaction`."""
 
-    def __init__(self, context: Context) -> None:
-        self._redaction = context.store.redaction
-        self._verifiers = context.verifiers
+    body, put, patch, answer = RedactionBody, RedactionPut, RedactionPatch, RedactionAnswer
 
-    def endpoints(self) -> Endpoints:
-        collection, item = "/v1/admin/redaction", "/v1/admin/redaction/{name}"
-        return {
-            ("GET", collection): Endpoint(self.list_redaction),
-            ("POST", collection): Endpoint(self.create_redaction, status=201, second=True),
-            ("GET", item): Endpoint(self.read_redaction),
-            ("PUT", item): Endpoint(self.replace_redaction, second=True),
-            ("PATCH", item): Endpoint(self.change_redaction, second=True),
-            ("DELETE", item): Endpoint(self.delete_redaction, status=204, second=True),
-        }
+    def make(self, name: str, body: RedactionPut) -> RedactionRow:
+        return redaction_row(name, body)
 
-    async def list_redaction(self, paging: PagingQuery) -> Page[RedactionAnswer]:
-        """In the order of their names."""
-        page = await self._redaction.list(paging.limit, paging.after)
-        return answer_page(page, lambda row: row.name, answer_redaction)
+    def change(self, present: RedactionRow, patch: RedactionPatch) -> RedactionRow:
+        return changed_redaction(present, patch)
 
-    async def create_redaction(self, body: RedactionBody) -> RedactionAnswer:
-        """In force on every worker and replica within a second."""
-        return self._changed(await self._redaction.create(self._verified(redaction_row(body.name, body))))
+    async def show(self, rows: Sequence[RedactionRow]) -> list[Answer]:
+        return [answer_redaction(row) for row in rows]
 
-    async def read_redaction(self, name: str) -> RedactionAnswer:
-        """One redaction policy."""
-        return answer_redaction(await self._redaction.get(name))
 
-    async def replace_redaction(self, name: str, body: RedactionPut) -> RedactionAnswer:
-        """Everything anew."""
-        if body.name is not None and body.name != name:
-            raise BadRequest("name: it must be the one in the path.", code="invalid_body")
-        return self._changed(await self._redaction.replace(self._verified(redaction_row(name, body))))
+def _damaged(name: str, members: Mapping[str, Any]) -> RedactionRow:
+    del members
+    return RedactionRow(name, {}, is_damaged=True)
 
-    async def change_redaction(self, name: str, body: RedactionPatch) -> RedactionAnswer:
-        """Members that are left out, or null, stay as they are."""
-        changed = await self._redaction.change(name, lambda row: self._verified(changed_redaction(row, body)))
-        return self._changed(changed)
 
-    async def delete_redaction(self, name: str) -> None:
-        """What it redacted passes again within a second, unless another policy is for it too."""
-        await self._redaction.delete(name)
-        self._verifiers.verify_in_force("redaction")
-
-    def _verified(self, row: RedactionRow) -> RedactionRow:
-        self._verifiers.verify("redaction", row)
-        return row
-
-    def _changed(self, row: RedactionRow) -> RedactionAnswer:
-        self._verifiers.verify_in_force("redaction")
-        return answer_redaction(row)
+REDACTION = Collection(
+    name="redaction",
+    noun="redaction policy",
+    nouns="redaction policies",
+    row=RedactionRow,
+    serializer=RedactionSerializer,
+    damaged=_damaged,
+    needs_second=True,
+)
 
 
 def redaction_row(name: str, body: RedactionPut) -> RedactionRow:

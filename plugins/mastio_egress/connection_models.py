@@ -1,4 +1,4 @@
-"""The bodies of `/v1/admin/connections`. What has to go together, `mastio.connection_secrets` judges."""
+"""The bodies of `/v1/admin/connections`. What has to go together, `connection_secrets` judges."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Annotated, Self
 
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
-from mastio.connection_secrets import KEEPABLE, CredentialError, verify_authorities
-from mastio.control.models import Answer, BaseUrl, Body, Name, Networks, Seconds, SecretFile, verify_glob
+from mastio.models import Answer, BaseUrl, Body, Name, Networks, Seconds, SecretFile, verify_glob
 from mastio.request_headers import is_sendable
-from mastio.store.base import ConnectionLimits, CredentialKind
 from mastio.target import TargetError, parse_base_url
+from mastio_egress.connection import ConnectionLimits, CredentialKind
+from mastio_egress.connection_secrets import KEEPABLE, CredentialError, verify_authorities
 
 DEFAULT = ConnectionLimits()
 NOT_METHODS = ("CONNECT", "TRACE")

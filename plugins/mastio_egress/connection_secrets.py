@@ -15,8 +15,8 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_private_key
 
-from mastio.store.base import ConnectionRow, CredentialKind
 from mastio.target import TargetError, parse_base_url
+from mastio_egress.connection import ConnectionRow, CredentialKind
 
 MIN_SECRET = 8
 """Characters. What is shorter is guessed, and could not be looked for in replies without finding it by chance."""

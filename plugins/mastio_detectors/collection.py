@@ -1,23 +1,57 @@
-"""Detector policies, as an admin describes them: what is done for some agents, groups and models, and which tools are
-allowed whatever their definitions look like."""
+"""The collection `detectors`: what is done for some agents, groups and models instead of what the settings say, and
+which tools are allowed whatever their definitions look like."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import Annotated
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, StringConstraints
+from pydantic import Field, StringConstraints
 
-from mastio.control.context import Context, verify_whole
-from mastio.control.endpoints import Endpoint, Endpoints
-from mastio.control.models import Answer, Body, Digest, Name, Page, verify_glob
-from mastio.control.paging import PagingQuery, answer_page
-from mastio.errors import BadRequest
-from mastio.store.base import AllowedTool, ClassRule, DefinitionAction, DetectorAction, DetectorRow
+from mastio.collection import Collection, Serializer
+from mastio.last_good import verify_whole
+from mastio.models import Answer, Body, Digest, Globs, Name
 
-Glob = Annotated[str, StringConstraints(min_length=1, max_length=256), AfterValidator(verify_glob)]
-Globs = Annotated[list[Glob], Field(max_length=256)]
+DetectorAction = Literal["block", "flag", "off"]
+DefinitionAction = Literal["observe", "block", "off"]
+
+
+@dataclass(frozen=True, slots=True)
+class ClassRule:
+    """The treatment of a class of content. `threshold`: the score from which it is recorded. `block_threshold`: the
+    score from which it is refused, if the action is `block`. None: the value of the settings.
+    """
+
+    action: DetectorAction
+    threshold: int | None = None
+    block_threshold: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AllowedTool:
+    """A tool whose definition an admin has judged. `sha256` of the one definition that is meant; None: every one."""
+
+    name: str
+    sha256: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DetectorRow:
+    """What detectors do for some agents, groups and models instead of what the settings say. Globs; an empty tuple
+    matches everything. `classes` by name; `definitions`: what is done about definitions of tools; `tools` that are
+    allowed whatever their definitions look like. `is_damaged` as in `RedactionRow`."""
+
+    name: str
+    classes: Mapping[str, ClassRule] = field(default_factory=dict)
+    agents: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
+    definitions: DefinitionAction | None = None
+    tools: tuple[AllowedTool, ...] = ()
+    is_damaged: bool = False
+
+
 Score = Annotated[int, Field(ge=1, le=100)]
 ClassName = Annotated[str, StringConstraints(pattern=r"^[a-z]{1,32}$")]
 ToolName = Annotated[str, StringConstraints(min_length=1, max_length=256, pattern=r"^[^\x00-\x1f\x7f]+$")]
@@ -100,60 +134,35 @@ class DetectorsAnswer(Answer):
     tools: list[ToolAnswer]
 
 
-class DetectorsRouter:
-    """`/v1/admin/detectors`."""
+class DetectorSerializer(Serializer[DetectorRow]):
+    """The bodies of `/v1/admin/detectors`."""
 
-    def __init__(self, context: Context) -> None:
-        self._detectors = context.store.detectors
-        self._verifiers = context.verifiers
+    body, put, patch, answer = DetectorsBody, DetectorsPut, DetectorsPatch, DetectorsAnswer
 
-    def endpoints(self) -> Endpoints:
-        collection, item = "/v1/admin/detectors", "/v1/admin/detectors/{name}"
-        return {
-            ("GET", collection): Endpoint(self.list_detectors),
-            ("POST", collection): Endpoint(self.create_detectors, status=201, second=True),
-            ("GET", item): Endpoint(self.read_detectors),
-            ("PUT", item): Endpoint(self.replace_detectors, second=True),
-            ("PATCH", item): Endpoint(self.change_detectors, second=True),
-            ("DELETE", item): Endpoint(self.delete_detectors, status=204, second=True),
-        }
+    def make(self, name: str, body: DetectorsPut) -> DetectorRow:
+        return detector_row(name, body)
 
-    async def list_detectors(self, paging: PagingQuery) -> Page[DetectorsAnswer]:
-        """In the order of their names."""
-        page = await self._detectors.list(paging.limit, paging.after)
-        return answer_page(page, lambda row: row.name, answer_detectors)
+    def change(self, present: DetectorRow, patch: DetectorsPatch) -> DetectorRow:
+        return changed_row(present, patch)
 
-    async def create_detectors(self, body: DetectorsBody) -> DetectorsAnswer:
-        """In force on every worker and replica within a second."""
-        return self._changed(await self._detectors.create(self._verified(detector_row(body.name, body))))
+    async def show(self, rows: Sequence[DetectorRow]) -> list[Answer]:
+        return [answer_detectors(row) for row in rows]
 
-    async def read_detectors(self, name: str) -> DetectorsAnswer:
-        """One detector policy."""
-        return answer_detectors(await self._detectors.get(name))
 
-    async def replace_detectors(self, name: str, body: DetectorsPut) -> DetectorsAnswer:
-        """Everything anew."""
-        if body.name is not None and body.name != name:
-            raise BadRequest("name: it must be the one in the path.", code="invalid_body")
-        return self._changed(await self._detectors.replace(self._verified(detector_row(name, body))))
+def _damaged(name: str, members: Mapping[str, Any]) -> DetectorRow:
+    del members
+    return DetectorRow(name, is_damaged=True)
 
-    async def change_detectors(self, name: str, body: DetectorsPatch) -> DetectorsAnswer:
-        """Members that are left out, or null, stay as they are."""
-        changed = await self._detectors.change(name, lambda row: self._verified(changed_row(row, body)))
-        return self._changed(changed)
 
-    async def delete_detectors(self, name: str) -> None:
-        """What the settings say holds again within a second, unless another policy is for it too."""
-        await self._detectors.delete(name)
-        self._verifiers.verify_in_force("detectors")
-
-    def _verified(self, row: DetectorRow) -> DetectorRow:
-        self._verifiers.verify("detectors", row)
-        return row
-
-    def _changed(self, row: DetectorRow) -> DetectorsAnswer:
-        self._verifiers.verify_in_force("detectors")
-        return answer_detectors(row)
+DETECTORS = Collection(
+    name="detectors",
+    noun="detector policy",
+    nouns="detector policies",
+    row=DetectorRow,
+    serializer=DetectorSerializer,
+    damaged=_damaged,
+    needs_second=True,
+)
 
 
 def detector_row(name: str, body: DetectorsPut) -> DetectorRow:

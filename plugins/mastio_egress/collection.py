@@ -1,12 +1,18 @@
-"""Connections to other APIs, as an admin describes them. Their secrets go in and never come out."""
+"""The collection `connections`: other APIs that agents reach below `/v1/egress/<name>/`. Their secrets go in and never
+come out."""
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from mastio.connection_secrets import CredentialError, destinations, verify_options, verify_secret, verify_whole
-from mastio.control.connection_models import (
+from mastio.collection import Collection, Places, Secret, Secrets, Serializer
+from mastio.errors import BadRequest
+from mastio.models import Answer
+from mastio_egress.connection import ConnectionCredential, ConnectionLimits, ConnectionRow, CredentialKind
+from mastio_egress.connection_models import (
     ConnectionAnswer,
     ConnectionBody,
     ConnectionPatch,
@@ -17,72 +23,18 @@ from mastio.control.connection_models import (
     InspectAnswer,
     LimitsAnswer,
 )
-from mastio.control.context import Context
-from mastio.control.endpoints import Endpoint, Endpoints
-from mastio.control.models import Page
-from mastio.control.paging import PagingQuery, answer_page
-from mastio.control.reachable import Handling, Places, verify_places
-from mastio.errors import BadRequest
-from mastio.store.base import ConnectionCredential, ConnectionLimits, ConnectionRow, CredentialKind
-from mastio.store.rows import SecretFileError, read_secret_file
+from mastio_egress.connection_secrets import CredentialError, destinations, verify_options, verify_secret, verify_whole
+
+log = logging.getLogger("mastio.egress")
 
 
-class ConnectionsRouter:
-    """`/v1/admin/connections`."""
+class ConnectionSerializer(Serializer[ConnectionRow]):
+    """The bodies of `/v1/admin/connections`."""
 
-    def __init__(self, context: Context) -> None:
-        self._connections = context.store.connections
-        self._secret_folders = context.store.secret_folders
-        self._examine = context.examine
+    body, put, patch, answer = ConnectionBody, ConnectionPut, ConnectionPatch, ConnectionAnswer
+    names_places = True
 
-    def endpoints(self) -> Endpoints:
-        collection, item = "/v1/admin/connections", "/v1/admin/connections/{name}"
-        return {
-            ("GET", collection): Endpoint(self.list_connections),
-            ("POST", collection): Endpoint(self.create_connection, status=201),
-            ("GET", item): Endpoint(self.read_connection),
-            ("PUT", item): Endpoint(self.replace_connection),
-            ("PATCH", item): Endpoint(self.change_connection),
-            ("DELETE", item): Endpoint(self.delete_connection, status=204),
-        }
-
-    async def list_connections(self, paging: PagingQuery) -> Page[ConnectionAnswer]:
-        """In the order of their names."""
-        page = await self._connections.list(paging.limit, paging.after)
-        return answer_page(page, lambda connection: connection.name, answer_connection)
-
-    async def create_connection(self, body: ConnectionBody, handling: Handling) -> ConnectionAnswer:
-        """Agents reach it below `/v1/egress/{name}/` once a policy permits it."""
-        row = self._row(body.name, body)
-        await verify_places(self._examine, find_places(row), row.allow_addresses, handling)
-        return answer_connection(await self._connections.create(row))
-
-    async def read_connection(self, name: str) -> ConnectionAnswer:
-        """One connection, without its secret."""
-        return answer_connection(await self._connections.get(name))
-
-    async def replace_connection(self, name: str, body: ConnectionPut, handling: Handling) -> ConnectionAnswer:
-        """Everything anew, the secret too: what is left out is not there any more."""
-        if body.name is not None and body.name != name:
-            raise BadRequest("name: it must be the one in the path.", code="invalid_body")
-        row = self._row(name, body)
-        await verify_places(self._examine, find_places(row), row.allow_addresses, handling)
-        return answer_connection(await self._connections.replace(row))
-
-    async def change_connection(self, name: str, body: ConnectionPatch, handling: Handling) -> ConnectionAnswer:
-        """What is left out stays; `{"credential": {"secret": …}}` is a rotation."""
-        given = None if body.credential is None else self._given_secret(body.credential)
-        row = await self._connections.get(name)
-        changed = changed_connection(row, body, given)
-        if (find_places(changed), changed.allow_addresses) != (find_places(row), row.allow_addresses):
-            await verify_places(self._examine, find_places(changed), changed.allow_addresses, handling)
-        return answer_connection(await self._connections.change(name, lambda row: changed_connection(row, body, given)))
-
-    async def delete_connection(self, name: str) -> None:
-        """It is gone for the next request, and what is under way is broken off."""
-        await self._connections.delete(name)
-
-    def _row(self, name: str, body: ConnectionPut) -> ConnectionRow:
+    def make(self, name: str, body: ConnectionPut) -> ConnectionRow:
         credential = None
         if body.credential is not None:
             credential = make_credential(body.credential, self._given_secret(body.credential))
@@ -106,14 +58,59 @@ class ConnectionsRouter:
         )
         return _verified(row)
 
+    def change(self, present: ConnectionRow, patch: ConnectionPatch) -> ConnectionRow:
+        """`{"credential": {"secret": …}}` is a rotation."""
+        given = None if patch.credential is None else self._given_secret(patch.credential)
+        return changed_connection(present, patch, given)
+
+    async def show(self, rows: Sequence[ConnectionRow]) -> list[Answer]:
+        return [answer_connection(row) for row in rows]
+
+    def find_places(self, row: ConnectionRow) -> tuple[Places, tuple[str, ...]]:
+        return find_places(row), row.allow_addresses
+
     def _given_secret(self, body: CredentialMembers) -> str | None:
         """The secret, from the body or the file that it names. Raises `BadRequest` (invalid_body)."""
         if body.secret_file is None:
             return body.secret
         try:
-            return read_secret_file(body.secret_file, self._secret_folders)
-        except SecretFileError as error:
+            return self.desk.read_secret(body.secret_file)
+        except ValueError as error:
             raise BadRequest(f"credential.secret_file: {error}", code="invalid_body") from error
+
+
+def _take_secret(row: ConnectionRow) -> tuple[ConnectionRow, Secret]:
+    credential = row.credential
+    if credential is None:
+        return row, Secret(None)
+    without = replace(credential, secret=None, secret_file=None)
+    return replace(row, credential=without), Secret(credential.secret, credential.secret_file)
+
+
+def _put_secret(row: ConnectionRow, secret: Secret) -> ConnectionRow:
+    """Without a secret that cannot be had, or is not one of its kind: nothing is sent then."""
+    if row.credential is None:
+        return row
+    value = secret.value
+    try:
+        if value is not None:
+            verify_secret(row.credential.kind, value)
+    except CredentialError as error:
+        log.error("the secret of connection %s cannot be had: %s", row.name, error)
+        value = None
+    return replace(row, credential=replace(row.credential, secret=value, secret_file=secret.file))
+
+
+CONNECTIONS = Collection(
+    name="connections",
+    noun="connection",
+    nouns="connections",
+    row=ConnectionRow,
+    serializer=ConnectionSerializer,
+    secrets=Secrets(_take_secret, _put_secret),
+    transient=frozenset(),
+    target_type="Connection",
+)
 
 
 def find_places(row: ConnectionRow) -> Places:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from mastio.errors import ConfigurationError
-from mastio.provider_secrets import SecretError, parse_secret
-from mastio.store.base import ProviderKind, ProviderRow
+from mastio.provider_secrets import ProviderKind, SecretError, parse_secret
+from mastio_llm.provider import ProviderRow
 
 VENDORS: tuple[tuple[str, ProviderKind, str], ...] = (
     ("OPENAI_API_KEY", "openai", "https://api.openai.com/v1"),
