@@ -48,6 +48,10 @@ class BudgetRow:
     subject: str | None = None
     is_damaged: bool = False
 
+    def __post_init__(self) -> None:
+        if self.limit < 0 or (self.scope is None) != (self.subject is None):
+            raise ValueError("a limit below zero, or half of a subject")
+
 
 def _nano_usd(value: Any) -> int:
     """USD as a number or a decimal string to 10^-9 USD, exactly. A number is taken as it would be written shortest."""

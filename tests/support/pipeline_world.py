@@ -16,13 +16,14 @@ from mastio.pipeline import Pipeline
 from mastio.services import Services, Trust, Worker
 from mastio.store.base import Agent
 from mastio.telemetry import Telemetry
+from support.collections import Described
 
 AGENT = Agent("alice", "spiffe://t/agent/alice", "active", frozenset(), {}, "pin", 9e9, version=1)
 CERTIFICATE = CertificateCredential("alice", "pin", "01", 9e9)
 CHAT = Route("/chat", ("POST",), frozenset({"agent"}), "llm.chat", "", dialect="openai", limit=100, streams=True)
 
 
-class Directory:
+class Directory(Described):
     """The hot copy of one agent."""
 
     def __init__(self) -> None:

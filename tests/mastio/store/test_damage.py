@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import Connection, text
@@ -21,6 +22,7 @@ from mastio_llm.collection import PROVIDERS
 from mastio_llm.provider import ProviderRow
 from mastio_policy.collection import POLICIES, PolicyRow
 from mastio_redaction.collection import REDACTION, RedactionRow, TypeRule
+from support.collections import COLLECTIONS
 from support.databases import create_migrated_file
 from support.stores import NOW, Opened, enrol, open_store
 
@@ -102,6 +104,15 @@ async def fill(opened: Opened) -> None:
     await store.api_keys.create(NewApiKey("half", "default", Restriction(), None), "op", NOW)
 
 
+def rows_of(opened: Opened, section: str) -> Any:
+    return opened.directory.objects(section) if section in DOCUMENTS else getattr(opened.directory, section)
+
+
+def store_of(opened: Opened, section: str) -> Any:
+    known = {one.name: one for one in COLLECTIONS}
+    return opened.store.of(known[section]) if section in known else getattr(opened.store, section)
+
+
 def damage(opened: Opened, section: str, statement: str) -> None:
     """As a failing disk would, and as if another worker had written the section since."""
     database = sqlite3.connect(opened.data / "db" / "control.sqlite", timeout=30)
@@ -138,7 +149,7 @@ async def test_a_damaged_row_hides_no_revocation(opened_sqlite: Opened, section:
         for one in (opened, fresh):
             await one.directory.refresh()
             assert one.directory.healthy
-            rows = getattr(one.directory, section)
+            rows = rows_of(one, section)
             if section in SETS:
                 assert rows["half"].is_damaged
             elif section == "policies":
@@ -156,17 +167,17 @@ async def test_a_damaged_row_hides_no_revocation(opened_sqlite: Opened, section:
 async def test_a_damaged_row_is_shown_and_can_be_replaced_or_removed(opened_sqlite: Opened, section: str) -> None:
     opened = opened_sqlite
     await fill(opened)
-    collection = getattr(opened.store, section)
+    collection = store_of(opened, section)
     good = await collection.get("half")
     damage(opened, section, DAMAGE[section][0])
     assert "half" in [row.name for row in (await collection.list(10)).items]
     if section in SETS:
         assert (await collection.get("half")).is_damaged
     await collection.replace(good)
-    assert getattr(opened.directory, section)["half"] == good
+    assert rows_of(opened, section)["half"] == good
     damage(opened, section, DAMAGE[section][0])
     await collection.delete("half")
-    assert "half" not in getattr(opened.directory, section)
+    assert "half" not in rows_of(opened, section)
 
 
 async def test_rows_are_what_was_written(opened_sqlite: Opened) -> None:
@@ -220,7 +231,7 @@ async def test_a_damaged_name_hides_no_revocation(opened_sqlite: Opened, section
         for one in (opened, fresh):
             await one.directory.refresh()
             assert one.directory.agents["mallory"].status == "revoked"
-        rows = fresh.directory.objects(section) if section in DOCUMENTS else getattr(fresh.directory, section)
+        rows = fresh.directory.objects(section) if section in DOCUMENTS else rows_of(fresh, section)
         assert all(isinstance(row.name, str) for row in rows.values())
         assert "half" not in {row.name for row in rows.values()}
         if section in (*SETS, "policies"):
@@ -246,7 +257,7 @@ LISTED = [case for case in CASES if case[0] not in (*SETS, "policies", "api_keys
 async def test_a_damaged_row_is_left_out_of_the_list(opened_sqlite: Opened, section: str, statement: str) -> None:
     opened = opened_sqlite
     await fill(opened)
-    collection = getattr(opened.store, section)
+    collection = store_of(opened, section)
     whole = [item.name for item in (await collection.list(10)).items]
     damage(opened, section, statement)
     page = await collection.list(10)
@@ -290,7 +301,8 @@ async def test_values_of_the_wrong_type_are_damage_on_every_database(opened: Ope
 
     def write(connection: Connection, version: int) -> None:
         for section, (column, value) in texts.items():
-            statement = f"UPDATE {section} SET {column} = :value, version = :version WHERE name = 'half'"
+            table, among = ("objects", f" AND collection = '{section}'") if section in DOCUMENTS else (section, "")
+            statement = f"UPDATE {table} SET {column} = :value, version = :version WHERE name = 'half'{among}"
             connection.execute(text(statement), {"value": value, "version": version})
 
     await opened.database.change(write, *texts)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import Connection, update
 
 from mastio.errors import ConfigurationError, Unavailable
 from mastio.store import tables
@@ -78,9 +78,13 @@ async def test_a_broken_callback_does_not_stop_the_following(opened: Opened, cap
 async def test_an_older_database_put_in_place_is_loaded_anew(opened: Opened) -> None:
     await enrol(opened, "alice")
     version = opened.directory.version
-    await opened.database.write(lambda c: c.execute(update(tables.revision).values(value=0, agents=0)))
-    await opened.database.write(lambda c: c.execute(tables.certificates.delete()))
-    await opened.database.write(lambda c: c.execute(tables.agents.delete()))
+
+    def put_in_place(connection: Connection) -> None:
+        connection.execute(update(tables.revision).values(value=0, agents=0))
+        connection.execute(tables.certificates.delete())
+        connection.execute(tables.agents.delete())
+
+    await opened.database.write(put_in_place)
     await seconds_until(lambda: not opened.directory.agents)
     assert opened.directory.version > version
 

@@ -23,6 +23,7 @@ from mastio.store.keys import PURPOSES, FileKeys
 from mastio.store.sealed import Sealer
 from mastio_egress.collection import CONNECTIONS
 from mastio_egress.connection import ConnectionCredential, ConnectionRow
+from support.collections import COLLECTIONS
 
 KEY = "0123456789abcdef" * 4
 CANARY = "canary-of-the-command"
@@ -127,7 +128,7 @@ async def test_what_is_sealed_with_it_opens_with_it_alone(url: str, tmp_path: Pa
 
     async def secret(keys: FileKeys) -> str | None:
         database = Database(url)
-        directory = HotDirectory(database, keys)
+        directory = HotDirectory(database, keys, collections=COLLECTIONS)
         await directory.start()
         try:
             credential = directory.objects("connections")["a"].credential
@@ -137,7 +138,7 @@ async def test_what_is_sealed_with_it_opens_with_it_alone(url: str, tmp_path: Pa
             await database.close()
 
     database = Database(url)
-    store = ControlStore(database, elsewhere, refresh=lambda: asyncio.sleep(0))
+    store = ControlStore(database, elsewhere, refresh=lambda: asyncio.sleep(0), collections=COLLECTIONS)
     await store.of(CONNECTIONS).create(
         ConnectionRow("a", "https://api.example", ConnectionCredential("bearer", "a-secret-of-a"))
     )

@@ -19,6 +19,7 @@ from mastio_policy.collection import STARTER, PolicyRow
 from mastio_policy.deciding import Rulebook
 from mastio_policy.facts import READ, Reading, Subject, readings_of, write_context
 from mastio_policy.rules import Policy, PolicySet, Question, encode_agent, parse_rules
+from support.collections import Described
 
 ALICE = Principal(
     "alice", frozenset({"agent"}), frozenset({"team"}), {"level": 3}, credential={"type": "token"}, version=1,
@@ -29,7 +30,7 @@ CALL = Action("mcp.call", "Tool", "files/read")
 INJECTED, NAMED = Finding("injection.override", 80), Finding("pii.EMAIL_ADDRESS", 100, 2)
 
 
-class Directory:
+class Directory(Described):
     def __init__(self, *policies: PolicyRow) -> None:
         self.policies = {policy.name: policy for policy in policies}
 

@@ -17,6 +17,7 @@ from mastio.cli import policy
 from mastio.exchange import Action, Allow, Principal
 from mastio_policy import Policies, Settings
 from mastio_policy.collection import PolicyRow
+from support.collections import Described
 
 ALICE = Principal("alice", frozenset({"agent"}), version=1)
 CHAT = Action("llm.chat", "Model", "stub/gpt")
@@ -26,7 +27,7 @@ OFFICE = (
 )
 
 
-class Directory:
+class Directory(Described):
     def __init__(self, *rows: PolicyRow) -> None:
         self.policies = {row.name: row for row in rows}
 

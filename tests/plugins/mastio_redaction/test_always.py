@@ -12,12 +12,13 @@ from mastio_redaction.collection import RedactionRow, TypeRule
 from mastio_redaction.engine import Engine
 from mastio_redaction.inspector import Finder, Inspector
 from mastio_redaction.strategies import Keys
+from support.collections import Described
 from support.loop_holds import MOST_HOLD, worst_hold
 
 BLOCK = {"*": TypeRule("block")}
 
 
-class Services:
+class Services(Described):
     """What the policies read: the directory, which is this object too."""
 
     def __init__(self) -> None:
