@@ -14,10 +14,11 @@ import pytest
 from mastio.cedar.schema import FACTS
 from mastio.exchange import Action, Allow, Decision, Deny, NeedsApproval, Principal
 from mastio.inspection import Finding
-from mastio_policy import Policies, Settings, facts
+from mastio_policy import facts
 from mastio_policy.collection import STARTER, PolicyRow
 from mastio_policy.deciding import Rulebook
 from mastio_policy.facts import READ, Reading, Subject, readings_of, write_context
+from mastio_policy.plugin import Policies, Settings
 from mastio_policy.rules import Policy, PolicySet, Question, encode_agent, parse_rules
 from support.collections import Described
 

@@ -9,8 +9,8 @@ import pytest
 
 from mastio.errors import BadRequest
 from mastio.exchange import Action, Allow, Deny, Principal
-from mastio_policy import FEW_RULES, MOST_RULES, Policies, Settings
 from mastio_policy.collection import PolicyRow
+from mastio_policy.plugin import FEW_RULES, MOST_RULES, Policies, Settings
 from support.collections import Described
 from support.loop_holds import MOST_HOLD, worst_hold
 

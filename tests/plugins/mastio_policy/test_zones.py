@@ -15,8 +15,8 @@ from mastio.cedar.source import CedarError, verify_cedar
 from mastio.cedar.zones import ZoneError, find_zone, read_local
 from mastio.cli import policy
 from mastio.exchange import Action, Allow, Principal
-from mastio_policy import Policies, Settings
 from mastio_policy.collection import PolicyRow
+from mastio_policy.plugin import Policies, Settings
 from support.collections import Described
 
 ALICE = Principal("alice", frozenset({"agent"}), version=1)
