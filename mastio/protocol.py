@@ -1,4 +1,4 @@
-"""The server's HTTP protocol: uvicorn's, with head and body of a reply in one system call."""
+"""The server's HTTP protocol: uvicorn's, with head and body of a reply in one system call. For plugins."""
 
 from __future__ import annotations
 

@@ -22,6 +22,7 @@ from mastio.exchange import Action, Entry, Message, NeedsApproval, Principal, Re
 from mastio.host_memory import HostMemory
 from mastio.inspection import Finding
 from mastio.store.base import Directory
+from mastio.trust import Trust
 
 
 class Keys(Protocol):
@@ -209,17 +210,6 @@ class NoteUses(Protocol):
 
         Durable when it returns. Raises `Unavailable`.
         """
-
-
-@dataclass(frozen=True, slots=True)
-class Trust:
-    """The certificates that an agent's leaf may chain to, DER: our roots, and the intermediates below them.
-
-    More than one of each while a rotation's overlap lasts.
-    """
-
-    roots: tuple[bytes, ...]
-    intermediates: tuple[bytes, ...]
 
 
 @dataclass(frozen=True, slots=True)

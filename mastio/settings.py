@@ -1,4 +1,5 @@
 """The settings tree: one TOML file, read once at start. Unknown keys are refused, and every problem is named at once.
+For plugins.
 
 Secrets are never in the file: a setting that needs one names a file. The environment overrides a key of a section by
 `MASTIO_<SECTION>__<KEY>`, its value written as in TOML (a bare word counts as a string).

@@ -1,5 +1,9 @@
 """The command `mastio`: one module for each verb, imported only when it is asked for.
 
+A plugin brings verbs of its own: modules named in the entry-point group `mastio.commands`, active or not, because an
+admin may administer another machine. Each has `MEANING` (one line), `add_arguments(parser)`, and `run(args)`, which
+returns the exit status.
+
 Exit status: 0 done · 1 the thing asked about is not so · 2 used wrongly or cannot run · 3 tampering found.
 Data goes to stdout, messages to stderr.
 """
@@ -11,6 +15,8 @@ import importlib
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from importlib.metadata import entry_points
 from typing import Any
 
 from mastio import __version__
@@ -19,6 +25,8 @@ from mastio.errors import ConfigurationError
 
 CLOSED_PIPE = 141
 """Exit status of a command whose reader has gone: 128 and SIGPIPE, as a shell has it."""
+
+GROUP = "mastio.commands"
 
 VERBS = {
     "serve": "run the appliance's processes on this host",
@@ -35,16 +43,8 @@ VERBS = {
     "keys": "list and rotate the appliance's own keys",
     "holds": "list, show, approve, reject what waits for a human",
     "admins": "list, add, change, remove admins; give an admin a new token",
-    "providers": "list, show, add, change, test, remove LLM providers",
-    "connections": "list, show, add, change, rotate, remove connections to other APIs",
     "policy": "list, show, set, remove, check, eval, replay policies; install those that come with the appliance",
-    "budgets": "list, show, add, remove limits of requests, tokens and USD",
-    "detectors": "list, show, add, remove detector policies; allow a tool, explain",
-    "redaction": "list, show, add, remove redaction policies; explain and reidentify",
-    "audit": "list and verify the audit log; proofs, exports, checkpoints, receipts",
-    "usage": "what calls of models used: requests, tokens, USD, by agent, model, day or group",
     "completion": "print a script that completes this command in bash, zsh or fish",
-    "stub-llm": "run a stand-in for an LLM provider",
 }
 
 
@@ -68,24 +68,47 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def make_parser() -> argparse.ArgumentParser:
     """The parser of what stands before a verb and its own words."""
-    parser = argparse.ArgumentParser(
-        prog="mastio", formatter_class=argparse.RawDescriptionHelpFormatter, epilog=_list()
-    )
+    parser = _Parser(prog="mastio")
     parser.add_argument("--version", action="version", version=f"mastio {__version__}")
     parser.add_argument("--profile", metavar="NAME", help="defaults of this table in ~/.config/mastio/profiles.toml")
-    parser.add_argument("verb", choices=VERBS, metavar="VERB", help="one of those below")
+    parser.add_argument("verb", choices=list_verbs(), metavar="VERB", help="one of those below")
     parser.add_argument("rest", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     return parser
 
 
+class _Parser(argparse.ArgumentParser):
+    """Its help has the meaning of every verb, which is known only once all of their modules are loaded."""
+
+    def format_help(self) -> str:
+        verbs = "".join(f"  {verb:<12} {describe_verb(verb)}\n" for verb in list_verbs())
+        return f"{super().format_help()}\nverbs:\n{verbs}"
+
+
+def list_verbs() -> list[str]:
+    """The names of all verbs: the kernel's own, then those of the installed plugins."""
+    return [*VERBS, *sorted(_find_commands())]
+
+
+def describe_verb(verb: str) -> str:
+    """The meaning of a verb, in one line."""
+    return VERBS[verb] if verb in VERBS else str(load_verb(verb).MEANING)
+
+
 def load_verb(verb: str) -> Any:
     """The module of a verb: `add_arguments` and `run`."""
-    return importlib.import_module(f"mastio.cli.{verb.replace('-', '_')}")
+    if verb in VERBS:
+        return importlib.import_module(f"mastio.cli.{verb.replace('-', '_')}")
+    return _find_commands()[verb].load()
+
+
+@lru_cache(maxsize=1)
+def _find_commands() -> dict[str, Any]:
+    return {entry.name: entry for entry in entry_points(group=GROUP)}
 
 
 def _run(verb: str, words: Sequence[str], defaults: Mapping[str, str]) -> int:
     module = load_verb(verb)
-    own = argparse.ArgumentParser(prog=f"mastio {verb}", description=VERBS[verb])
+    own = argparse.ArgumentParser(prog=f"mastio {verb}", description=describe_verb(verb))
     module.add_arguments(own)
     relax(own, defaults)
     args = own.parse_args(words)
@@ -93,7 +116,3 @@ def _run(verb: str, words: Sequence[str], defaults: Mapping[str, str]) -> int:
     status: int = module.run(args)
     sys.stdout.flush()
     return status
-
-
-def _list() -> str:
-    return "verbs:\n" + "\n".join(f"  {verb:<12} {meaning}" for verb, meaning in VERBS.items())

@@ -15,7 +15,7 @@ from typing import Any
 
 import httpx
 
-from mastio.cli.administer import add_verb, administer, item_path, pages, print_one, print_rows
+from mastio.administer import add_verb, administer, item_path, pages, print_one, print_rows
 from mastio.client.enroll import send
 from mastio.errors import ConfigurationError
 from mastio.pki.files import write_private

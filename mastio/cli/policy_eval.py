@@ -10,9 +10,9 @@ from typing import Any
 
 import orjson
 
+from mastio.administer import connect, plain
 from mastio.cedar.schema import ACTIONS, FACTS, HEADERS, ZONE_MEMBERS, ZONES, find_needs
 from mastio.cedar.zones import find_zone, read_local, zones_of
-from mastio.cli.administer import connect, plain
 from mastio.cli.policy_places import add_place, names_appliance, read_agents, read_rows
 from mastio.errors import ConfigurationError
 from mastio.exchange import Principal

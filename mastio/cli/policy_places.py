@@ -9,7 +9,7 @@ from typing import Any
 
 import httpx
 
-from mastio.cli.administer import connect, pages
+from mastio.administer import connect, pages
 from mastio.destination import find_destination
 from mastio.errors import ConfigurationError
 from mastio_policy.collection import PolicyRow

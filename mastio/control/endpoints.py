@@ -1,4 +1,4 @@
-"""The endpoints of routes: the routers return them, and `build` ties them to the rows of `routes.py`."""
+"""The endpoints of routes: the routers return them, and `build` ties them to the rows of `routes.py`. Pure."""
 
 from __future__ import annotations
 

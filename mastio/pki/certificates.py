@@ -27,7 +27,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from mastio.ed25519 import verify_ed25519
 from mastio.jose import encode_base64url
-from mastio.services import Trust
+from mastio.trust import Trust
 
 PublicKey = ec.EllipticCurvePublicKey | ed25519.Ed25519PublicKey
 

@@ -4,53 +4,15 @@ which tools are allowed whatever their definitions look like."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, Literal
+from dataclasses import replace
+from typing import Annotated, Any
 
 from pydantic import Field, StringConstraints
 
 from mastio.collection import Collection, Serializer
 from mastio.last_good import verify_whole
 from mastio.models import Answer, Body, Digest, Globs, Name
-
-DetectorAction = Literal["block", "flag", "off"]
-DefinitionAction = Literal["observe", "block", "off"]
-
-
-@dataclass(frozen=True, slots=True)
-class ClassRule:
-    """The treatment of a class of content. `threshold`: the score from which it is recorded. `block_threshold`: the
-    score from which it is refused, if the action is `block`. None: the value of the settings.
-    """
-
-    action: DetectorAction
-    threshold: int | None = None
-    block_threshold: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class AllowedTool:
-    """A tool whose definition an admin has judged. `sha256` of the one definition that is meant; None: every one."""
-
-    name: str
-    sha256: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class DetectorRow:
-    """What detectors do for some agents, groups and models instead of what the settings say. Globs; an empty tuple
-    matches everything. `classes` by name; `definitions`: what is done about definitions of tools; `tools` that are
-    allowed whatever their definitions look like. `is_damaged` as in `RedactionRow`."""
-
-    name: str
-    classes: Mapping[str, ClassRule] = field(default_factory=dict)
-    agents: tuple[str, ...] = ()
-    models: tuple[str, ...] = ()
-    kinds: tuple[str, ...] = ()
-    definitions: DefinitionAction | None = None
-    tools: tuple[AllowedTool, ...] = ()
-    is_damaged: bool = False
-
+from mastio_detectors.detector_policy import AllowedTool, ClassRule, DefinitionAction, DetectorAction, DetectorRow
 
 Score = Annotated[int, Field(ge=1, le=100)]
 ClassName = Annotated[str, StringConstraints(pattern=r"^[a-z]{1,32}$")]

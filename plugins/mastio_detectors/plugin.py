@@ -18,8 +18,9 @@ from mastio.hooks import Hooks, Plugin
 from mastio.inspection import Passage, Verdict
 from mastio.last_good import LastGood
 from mastio.services import Services
-from mastio_detectors.collection import DETECTORS, DetectorRow
+from mastio_detectors.collection import DETECTORS
 from mastio_detectors.definitions import Tool
+from mastio_detectors.detector_policy import DetectorRow
 from mastio_detectors.doors import ROUTES, Doors
 from mastio_detectors.engine import Engine, Own
 from mastio_detectors.inspecting import PROBED, Inspector

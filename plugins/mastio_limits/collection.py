@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal, InvalidOperation
 from typing import Annotated, Any, Literal, Self
@@ -19,6 +19,7 @@ from mastio.budgets import Period, Usage, window_at
 from mastio.collection import Collection, Serializer
 from mastio.last_good import verify_whole
 from mastio.models import AgentName, Answer, Body, Group, ModelName, Name, encode_time
+from mastio_limits.budget import BudgetRow, Unit
 
 NANO = 10**9
 MAX_LIMIT = 10**15
@@ -26,31 +27,6 @@ _DECIMAL = re.compile(r"\d{1,16}(\.\d{1,9})?", re.ASCII)
 
 MOST_BUDGETS = 20_000
 """More than of other objects: there may be one for each agent, and they are found by its name."""
-
-Unit = Literal["usd", "tokens", "requests"]
-
-
-@dataclass(frozen=True, slots=True)
-class BudgetRow:
-    """A limit on what agents use in a period. `limit` in the unit: tokens, requests, or 10^-9 USD.
-
-    `scope` says whose: of one agent, of all members of a group, of a model (a glob on `provider/model`, a model's own
-    name, or an alias), named by `subject`; None: of everybody together. `series` names the count: it is another one
-    whenever the budget begins to count something else. `is_damaged` as in `RedactionRow`.
-    """
-
-    name: str
-    unit: Unit
-    limit: int
-    period: Period
-    series: str
-    scope: Literal["agent", "group", "model"] | None = None
-    subject: str | None = None
-    is_damaged: bool = False
-
-    def __post_init__(self) -> None:
-        if self.limit < 0 or (self.scope is None) != (self.subject is None):
-            raise ValueError("a limit below zero, or half of a subject")
 
 
 def _nano_usd(value: Any) -> int:

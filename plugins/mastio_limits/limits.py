@@ -9,7 +9,8 @@ from mastio import aside
 from mastio.exchange import Action, Bound, Hold, Message, Principal, Usage
 from mastio.last_good import LastGood
 from mastio.store.base import Directory
-from mastio_limits.collection import BUDGETS, BudgetRow, Unit
+from mastio_limits.budget import BudgetRow, Unit
+from mastio_limits.collection import BUDGETS
 from mastio_limits.keeper import Keeper
 from mastio_limits.ledger import Lease
 from mastio_limits.matching import NOT_LIMITED, Matching

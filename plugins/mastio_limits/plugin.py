@@ -16,7 +16,8 @@ from mastio.budgets import Usage, window_at
 from mastio.errors import ConfigurationError, Unavailable
 from mastio.hooks import Hooks, Plugin, PluginSettings
 from mastio.services import Services
-from mastio_limits.collection import BUDGETS, BudgetRow
+from mastio_limits.budget import BudgetRow
+from mastio_limits.collection import BUDGETS
 from mastio_limits.figures import Figures
 from mastio_limits.keeper import Keeper
 from mastio_limits.limits import Limits

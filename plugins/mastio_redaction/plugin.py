@@ -23,12 +23,13 @@ from mastio.last_good import LastGood
 from mastio.services import Services
 from mastio.target import TargetError
 from mastio_redaction.catalogue import CATALOGUE, DEFAULT
-from mastio_redaction.collection import REDACTION, RedactionRow
+from mastio_redaction.collection import REDACTION
 from mastio_redaction.custom import Custom, CustomError, Dictionary, verify_values
 from mastio_redaction.doors import ROUTES, Doors
 from mastio_redaction.engine import Engine
 from mastio_redaction.inspector import Finder, Inspector
 from mastio_redaction.recogniser import Recogniser, RecogniserSettings
+from mastio_redaction.redaction_policy import RedactionRow
 from mastio_redaction.rulings import ALL, Rule, Rulings
 from mastio_redaction.strategies import Keys
 from mastio_redaction.stream import UNREADABLE

@@ -16,7 +16,7 @@ VERBS = "mastio.cli"
 
 CLIENT = "mastio.client"
 
-NOT_FOR_PLUGINS = {"mastio.cli", "mastio.client", "mastio.control", "mastio.stubs"}
+NOT_FOR_PLUGINS = {"mastio.cli", "mastio.control"}
 """Packages of programs: what plugins and the core are put together in."""
 
 ROOTS = {
@@ -24,7 +24,11 @@ ROOTS = {
 }  # fmt: skip
 """Composition roots: nothing but another root, or the command line, imports them."""
 
-LOADERS = {"mastio.plugins": "importlib.metadata.entry_points", "mastio.forked": "runpy"}
+LOADERS = {
+    "mastio.plugins": "importlib.metadata.entry_points",
+    "mastio.cli": "importlib.metadata.entry_points",
+    "mastio.forked": "runpy",
+}
 """Who loads code that it does not name: the one place that loads plugins, and the one that runs a forked program."""
 
 LIBRARIES_THAT_LOAD = ("importlib", "imp", "pkgutil", "runpy", "zipimport")
@@ -68,12 +72,11 @@ def find_core_closed_to_plugins(code: CodeMap) -> list[str]:
     found = []
     for module in code.plugins:
         for other in code.all_arrows(module.name):
-            if other.startswith("mastio_"):
+            if other.startswith("mastio_") or code.package_of(other) == CLIENT:
                 continue
             ours = code.modules[other]
-            if code.package_of(other) in NOT_FOR_PLUGINS or not (
-                ours.says_for_plugins or ours.says_pure or code.is_pure(other)
-            ):
+            is_program = code.package_of(other) in NOT_FOR_PLUGINS
+            if not ours.says_for_plugins and (is_program or not (ours.says_pure or code.is_pure(other))):
                 found.append(f"{module.name} imports {other}, which is not for plugins")
     return found
 

@@ -11,12 +11,12 @@ from collections.abc import Iterator, Mapping
 from support.code_map import CodeMap, Module, dotted
 
 OUTSIDE = (
-    "mastio.__main__", "mastio.cli", "mastio.client", "mastio.compose", "mastio.demo", "mastio.forked",
-    "mastio.forking", "mastio.native",
-    "mastio.nginx", "mastio.prepare", "mastio.reloading", "mastio.serving", "mastio.store.migrations", "mastio.stubs",
-    "mastio.supervisor", "mastio_audit.verify",
+    "mastio.__main__", "mastio.administer", "mastio.cli", "mastio.client", "mastio.compose", "mastio.demo",
+    "mastio.forked", "mastio.forking", "mastio.native", "mastio.nginx", "mastio.prepare", "mastio.reloading",
+    "mastio.serving", "mastio.store.migrations", "mastio.supervisor", "mastio_audit.verify", "mastio_llm.stubs",
 )  # fmt: skip
-"""What runs beside the appliance, not in a worker: the command line, the agent's side, who starts and keeps workers."""
+"""What runs beside the appliance, not in a worker: the command line, the agent's side, who starts and keeps workers.
+And the `commands` of each plugin."""
 
 WAYS_OUT = {
     "mastio/upstream.py": "the one way out: HTTP",
@@ -58,6 +58,8 @@ BROAD = {"mastio/pipeline.py": 2}
 
 
 def is_outside(name: str) -> bool:
+    if name.split(".")[1:2] == ["commands"]:
+        return True
     return any(name == one or name.startswith((f"{one}.", f"{one}_")) for one in OUTSIDE)
 
 

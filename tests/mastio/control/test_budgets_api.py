@@ -10,7 +10,7 @@ from mastio.budgets import Claim, Window
 from mastio.services import Worker
 from mastio.store.engine import Database
 from mastio.store.leases import LeaseStore
-from mastio_limits.collection import BudgetRow
+from mastio_limits.budget import BudgetRow
 from support.control_plane import World
 
 BUDGETS = "/v1/admin/budgets"

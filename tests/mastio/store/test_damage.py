@@ -14,14 +14,17 @@ from mastio.errors import BadRequest, ConfigurationError, Unavailable
 from mastio.exchange import Restriction
 from mastio.store.api_keys import NewApiKey
 from mastio.store.keys import FileKeys
-from mastio_detectors.collection import DETECTORS, AllowedTool, ClassRule, DetectorRow
+from mastio_detectors.collection import DETECTORS
+from mastio_detectors.detector_policy import AllowedTool, ClassRule, DetectorRow
 from mastio_egress.collection import CONNECTIONS
 from mastio_egress.connection import ConnectionRow
-from mastio_limits.collection import BUDGETS, BudgetRow
+from mastio_limits.budget import BudgetRow
+from mastio_limits.collection import BUDGETS
 from mastio_llm.collection import PROVIDERS
 from mastio_llm.provider import ProviderRow
 from mastio_policy.collection import POLICIES, PolicyRow
-from mastio_redaction.collection import REDACTION, RedactionRow, TypeRule
+from mastio_redaction.collection import REDACTION
+from mastio_redaction.redaction_policy import RedactionRow, TypeRule
 from support.collections import COLLECTIONS
 from support.databases import create_migrated_file
 from support.stores import NOW, Opened, enrol, open_store

@@ -14,7 +14,8 @@ from mastio.budgets import Claim, Grant, Usage, Window
 from mastio.services import Worker
 from mastio.store import tables
 from mastio.store.leases import GONE_SECONDS, LeaseStore
-from mastio_limits.collection import BUDGETS, BudgetRow
+from mastio_limits.budget import BudgetRow
+from mastio_limits.collection import BUDGETS
 from mastio_limits.ledger import Lease
 from support.stores import NOW, Opened
 

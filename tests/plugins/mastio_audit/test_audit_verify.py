@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mastio.cli import audit
 from mastio.exchange import Entry, Phase
 from mastio.transparency.merkle import EMPTY_ROOT, Node, Tree
 from mastio_audit import chain
+from mastio_audit import commands as audit
 from mastio_audit.chain import Head, Row
 from mastio_audit.store import Batch, Build, Extent
 from mastio_audit.verify import PAGE, verify_log

@@ -13,7 +13,7 @@ from mastio.budgets import Window
 from mastio.errors import Denied
 from mastio.exchange import Action, Bound, Message, Principal
 from mastio.problem import render
-from mastio_limits.collection import BudgetRow
+from mastio_limits.budget import BudgetRow
 from mastio_limits.limits import Limits
 from mastio_limits.matching import Matching
 from mastio_limits.refusal import Shortage, refuse_budget, write_amount

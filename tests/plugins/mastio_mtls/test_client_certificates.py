@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from mastio.errors import AuthenticationError
 from mastio.exchange import CertificateCredential
 from mastio.pki.certificates import build_agent_leaf, build_server_leaf, encode_der, thumbprint
-from mastio.services import Trust
+from mastio.trust import Trust
 from mastio_mtls.plugin import Verifier
 from support.authorities import DAY, ISSUER, NOW, ROOT, TD, TRUST, p256
 

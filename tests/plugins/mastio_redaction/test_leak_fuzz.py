@@ -19,9 +19,9 @@ from mastio.inspection import Block, Finding, Passage, Redact
 from mastio.watching import Watching
 from mastio_llm.texts import LAYOUTS
 from mastio_redaction.catalogue import CATALOGUE
-from mastio_redaction.collection import RedactionRow, TypeRule
 from mastio_redaction.engine import Engine
 from mastio_redaction.inspector import Finder, Inspector
+from mastio_redaction.redaction_policy import RedactionRow, TypeRule
 from mastio_redaction.rulings import Rulings
 from mastio_redaction.strategies import Keys
 from support.redaction.replies import GENERATE, REPLIES, STREAM, STREAMS, positions

@@ -9,15 +9,22 @@ from __future__ import annotations
 import argparse
 import sys
 
-from mastio.cli import audit_archive, audit_list, audit_prove, audit_read, audit_receipt, audit_verify
-from mastio.cli.administer import plain
+from mastio.administer import plain
 from mastio.client.enroll import Refused
 from mastio.errors import ConfigurationError
 from mastio.transparency.merkle import ProofError
 from mastio.transparency.notes import NoteError
 from mastio_audit.chain import ChainError
+from mastio_audit.commands import archive as audit_archive
+from mastio_audit.commands import listing as audit_list
+from mastio_audit.commands import prove as audit_prove
+from mastio_audit.commands import reading as audit_read
+from mastio_audit.commands import receipt as audit_receipt
+from mastio_audit.commands import verify as audit_verify
 from mastio_audit.store import StoreError
 from mastio_audit.verify_served import Absent
+
+MEANING = "list and verify the audit log; proofs, exports, checkpoints, receipts"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

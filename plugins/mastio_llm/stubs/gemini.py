@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mastio.stubs.template import Generation, Text, compile_template, in_chunks
+from mastio_llm.stubs.template import Generation, Text, compile_template, in_chunks
 
 
 def gemini_shape(piece: str, text: Text, *, last: bool) -> dict[str, Any]:

@@ -9,11 +9,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from mastio.cli import audit_places as places
 from mastio.client.call import open_client
 from mastio.client.identity import Identity
 from mastio.client.receipt import fetch_vkey, verify_receipt
 from mastio.transparency.notes import split_notes
+from mastio_audit.commands import places
 
 
 def add_verbs(verbs: Any) -> None:

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from mastio.cli import audit_places as places
 from mastio.errors import ConfigurationError
 from mastio_audit.archiving import Archived, Limits, archive, file_cursors
+from mastio_audit.commands import places
 from mastio_audit.postgres import PostgresStore
 from mastio_audit.sqlite import SqliteStore
 from mastio_audit.store import AuditStore

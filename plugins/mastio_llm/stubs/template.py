@@ -40,7 +40,7 @@ def parse_duration(text: str) -> float:
 class Settings:
     """The behaviour of the stub. `latency` in seconds; `error_rate` is the share of requests that fail, 0 to 1.
 
-    `script`: the file with the calls of tools that are answered (`mastio.stubs.scripted`).
+    `script`: the file with the calls of tools that are answered (`mastio_llm.stubs.scripted`).
     """
 
     latency: float = 0.05

@@ -11,11 +11,11 @@ import sys
 from pathlib import Path
 from typing import IO, Any
 
-from mastio.cli import audit_places as places
-from mastio.cli.administer import connect, plain
+from mastio.administer import connect, plain
 from mastio.errors import ConfigurationError
 from mastio.transparency.notes import NoteError, parse_vkeys
 from mastio_audit.archive import Archives
+from mastio_audit.commands import places
 from mastio_audit.recompute import Recomputation, Report
 from mastio_audit.trust import Keyring
 from mastio_audit.verify import verify_log

@@ -1,4 +1,4 @@
-"""`mastio stub-llm`: run the provider stand-in of `mastio.stubs.llm` as a process of its own.
+"""`mastio stub-llm`: run the provider stand-in of `mastio_llm.stubs.llm` as a process of its own.
 
 Prints one line to stderr when it accepts connections; ends with 0 on SIGTERM or SIGINT. Durations on the
 command line carry their unit (`50ms`, `0.2s`, `0`).
@@ -16,12 +16,14 @@ from pathlib import Path
 
 import uvicorn
 
-from mastio.cli.administer import plain
+from mastio.administer import plain
 from mastio.errors import ConfigurationError
 from mastio.protocol import JoiningProtocol
 from mastio.serving import Server, tcp_url
-from mastio.stubs.llm import StubProvider
-from mastio.stubs.template import Settings, parse_duration
+from mastio_llm.stubs.llm import StubProvider
+from mastio_llm.stubs.template import Settings, parse_duration
+
+MEANING = "run a stand-in for an LLM provider"
 
 KEEP_ALIVE_SECONDS = 120
 """Longer than a client's pool keeps an idle connection, so that none is closed under its next request."""

@@ -15,13 +15,13 @@ from typing import Any
 
 import orjson
 
-from mastio.cli import audit_places as places
-from mastio.cli.administer import connect
+from mastio.administer import connect
 from mastio.errors import ConfigurationError
 from mastio.transparency import merkle, notes
 from mastio.transparency.merkle import ProofError, leaf_hash
 from mastio.transparency.notes import Checkpoint, Verifier
 from mastio_audit import tiles
+from mastio_audit.commands import places
 from mastio_audit.store import LogReader
 from mastio_audit.verify_served import Absent
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import count
 from typing import Any, Literal
 
-from mastio.stubs.template import Chunks, Generation, Text, compile_template, data_event, in_chunks, named_event
+from mastio_llm.stubs.template import Chunks, Generation, Text, compile_template, data_event, in_chunks, named_event
 
 # ---------------------------------------------------------------------------------------- OpenAI: chat
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mastio.stubs.template import Chunks, Generation, Text, compile_template, in_chunks, named_event
+from mastio_llm.stubs.template import Chunks, Generation, Text, compile_template, in_chunks, named_event
 
 
 def anthropic_message(content: list[dict[str, Any]], stop: str | None, output_tokens: int) -> dict[str, Any]:

@@ -10,8 +10,8 @@ from typing import Any
 
 import orjson
 
-from mastio.stubs.refusals import Refusal
-from mastio.stubs.template import Dialect
+from mastio_llm.stubs.refusals import Refusal
+from mastio_llm.stubs.template import Dialect
 
 MODELS = {
     "openai": ("gpt-4o-mini", "gpt-4o", "text-embedding-3-small", "omni-moderation-latest"),

@@ -15,9 +15,9 @@ from typing import Any
 
 import orjson
 
-from mastio.stubs.anthropic import anthropic_message
-from mastio.stubs.openai import output_text, response_message, response_shape
-from mastio.stubs.template import Text
+from mastio_llm.stubs.anthropic import anthropic_message
+from mastio_llm.stubs.openai import output_text, response_message, response_shape
+from mastio_llm.stubs.template import Text
 
 
 @dataclass(frozen=True, slots=True)

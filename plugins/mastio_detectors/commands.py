@@ -9,10 +9,11 @@ from typing import Any
 import httpx
 import orjson
 
-from mastio.cli.administer import add_verb, administer, item_path, pages, print_one, print_rows
-from mastio.cli.redaction import read_text
+from mastio.administer import add_verb, administer, item_path, pages, print_one, print_rows, read_text
 from mastio.client.enroll import Refused, send
 from mastio.errors import ConfigurationError
+
+MEANING = "list, show, add, remove detector policies; allow a tool, explain"
 
 DETECTORS = "/v1/admin/detectors"
 MATCHES = ("agents", "models", "kinds")

@@ -9,11 +9,13 @@ from typing import Any, get_args
 
 import httpx
 
-from mastio.cli.administer import add_verb, administer, item_path, pages, print_one, print_rows
+from mastio.administer import add_verb, administer, item_path, pages, print_one, print_rows
 from mastio.client.enroll import send
 from mastio.errors import ConfigurationError
 from mastio_egress.connection import CredentialKind
 from mastio_egress.connection_secrets import OPTIONS
+
+MEANING = "list, show, add, change, rotate, remove connections to other APIs"
 
 CONNECTIONS = "/v1/admin/connections"
 PARTS = {

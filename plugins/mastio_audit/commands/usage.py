@@ -14,16 +14,18 @@ from typing import Any
 import httpx
 import orjson
 
-from mastio.cli import audit_places as places
-from mastio.cli.administer import connect, plain
+from mastio.administer import connect, plain
 from mastio.client.enroll import Refused
 from mastio.errors import ConfigurationError
 from mastio_audit import spending
 from mastio_audit.asking import USAGE, parse_by
 from mastio_audit.chain import ChainError, Row, timestamp
+from mastio_audit.commands import places
 from mastio_audit.search import find_first
 from mastio_audit.spending import COUNTS, DIMENSIONS, Dimension, Question, Sums
 from mastio_audit.store import LogReader, StoreError
+
+MEANING = "what calls of models used: requests, tokens, USD, by agent, model, day or group"
 
 SHOWN = ("requests", "failed", "input_tokens", "output_tokens", "usd", "estimated", "unpriced")
 ARCHIVED = (

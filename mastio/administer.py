@@ -1,4 +1,4 @@
-"""The shared parts of the commands that administer a running appliance: connection, arguments, output."""
+"""The shared parts of the commands that administer a running appliance: connection, arguments, output. For plugins."""
 
 from __future__ import annotations
 
@@ -173,3 +173,10 @@ def _cell(value: Any) -> str:
 def plain(text: str) -> str:
     """On one line, and without what a terminal would obey: some of it was written by strangers."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+
+
+def read_text(name: str) -> str:
+    try:
+        return sys.stdin.read() if name == "-" else Path(name).read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"The file {name} cannot be read as text.", "Give a file in UTF-8, or -.") from error

@@ -26,13 +26,13 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from mastio.stubs.anthropic import compile_messages
-from mastio.stubs.gemini import compile_gemini
-from mastio.stubs.openai import compile_chat, compile_responses
-from mastio.stubs.refusals import DRAWN_ERRORS, Refusal, error_shape
-from mastio.stubs.scripted import find_step, read_script, write_reply
-from mastio.stubs.small import embeddings_shape, model_lists, moderations_shape, openai_model
-from mastio.stubs.template import Dialect, Generation, Headers, Settings, compose_text
+from mastio_llm.stubs.anthropic import compile_messages
+from mastio_llm.stubs.gemini import compile_gemini
+from mastio_llm.stubs.openai import compile_chat, compile_responses
+from mastio_llm.stubs.refusals import DRAWN_ERRORS, Refusal, error_shape
+from mastio_llm.stubs.scripted import find_step, read_script, write_reply
+from mastio_llm.stubs.small import embeddings_shape, model_lists, moderations_shape, openai_model
+from mastio_llm.stubs.template import Dialect, Generation, Headers, Settings, compose_text
 
 Values = dict[bytes, bytes]
 Scope = MutableMapping[str, Any]

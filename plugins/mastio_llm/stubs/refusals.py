@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mastio.stubs.template import Dialect, Headers
+from mastio_llm.stubs.template import Dialect, Headers
 
 
 class Refusal(Exception):

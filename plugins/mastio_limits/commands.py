@@ -7,9 +7,11 @@ from typing import Any, get_args
 
 import httpx
 
+from mastio.administer import add_verb, administer, item_path, pages, print_one, print_rows
 from mastio.budgets import Period
-from mastio.cli.administer import add_verb, administer, item_path, pages, print_one, print_rows
 from mastio.client.enroll import send
+
+MEANING = "list, show, add, remove limits of requests, tokens and USD"
 
 BUDGETS = "/v1/admin/budgets"
 WHOSE = ("agent", "group", "model")

@@ -10,9 +10,11 @@ from typing import Any
 
 import httpx
 
-from mastio.cli.administer import add_verb, administer, item_path, pages, plain, print_one, print_rows
+from mastio.administer import add_verb, administer, item_path, pages, plain, print_one, print_rows
 from mastio.client.enroll import send
 from mastio.errors import ConfigurationError
+
+MEANING = "list, show, add, change, test, remove LLM providers"
 
 PROVIDERS = "/v1/admin/providers"
 

@@ -15,10 +15,10 @@ from typing import Any
 import httpx
 import orjson
 
-from mastio.cli import audit_places as places
-from mastio.cli.administer import connect, plain
+from mastio.administer import connect, plain
 from mastio.errors import ConfigurationError
 from mastio_audit.asking import ENTRIES
+from mastio_audit.commands import places
 from mastio_audit.search import EFFECTS, Wanted, find_first, search
 from mastio_audit.store import LogReader
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import sys
-from pathlib import Path
 from typing import Any, get_args
 
 import httpx
 import orjson
 
-from mastio.cli.administer import add_verb, administer, item_path, pages, print_one, print_rows
+from mastio.administer import add_verb, administer, item_path, pages, print_one, print_rows, read_text
 from mastio.client.enroll import send
 from mastio.errors import ConfigurationError
-from mastio_redaction.collection import Direction, Strategy, Treatment
+from mastio_redaction.redaction_policy import Direction, Strategy, Treatment
+
+MEANING = "list, show, add, remove redaction policies; explain and reidentify"
 
 REDACTION = "/v1/admin/redaction"
 MATCHES = ("agents", "models", "kinds")
@@ -103,13 +103,6 @@ def reidentify(client: httpx.Client, args: argparse.Namespace) -> None:
     body = {"text": read_text(args.file), "reason": args.reason}
     said = send(client, "POST", f"{REDACTION}/*/reidentify", json=body)
     print(orjson.dumps(said).decode() if args.json else said["text"])
-
-
-def read_text(name: str) -> str:
-    try:
-        return sys.stdin.read() if name == "-" else Path(name).read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"The file {name} cannot be read as text.", "Give a file in UTF-8, or -.") from error
 
 
 def _flat(row: dict[str, Any]) -> dict[str, Any]:

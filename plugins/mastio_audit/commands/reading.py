@@ -14,12 +14,12 @@ from typing import Any
 import httpx
 import orjson
 
-from mastio.cli import audit_places as places
-from mastio.cli.administer import connect
+from mastio.administer import connect
 from mastio.errors import ConfigurationError
 from mastio.transparency import notes
 from mastio.transparency.notes import Verifier
 from mastio_audit import tiles
+from mastio_audit.commands import places
 from mastio_audit.store import LogReader
 
 PAGE = 1000
