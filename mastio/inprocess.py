@@ -14,7 +14,7 @@ from mastio.errors import PluginError
 from mastio.exchange import Action, Message, Principal, Recorded, Reply, RequestHead
 from mastio.presented import HEADERS, is_password
 from mastio.strictjson import JsonError, parse
-from mastio.wire import ASGIMessage, Receive, Send
+from mastio_primitives.asgi import ASGIMessage, Receive, Send
 
 SHORT_POLICY = 500
 """Characters."""

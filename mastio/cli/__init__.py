@@ -8,28 +8,19 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from mastio import __version__
-from mastio.cli.defaults import fill, read_defaults, relax
-from mastio.errors import ConfigurationError
-
-CLOSED_PIPE = 141
-"""Exit status of a command whose reader has gone: 128 and SIGPIPE, as a shell has it."""
+from mastio_primitives.command_line import AGENT_VERBS, CommandLine
 
 VERBS = {
     "serve": "run the appliance's processes on this host",
     "check": "check the settings and print what is in force",
     "edge": "render the edge's nginx configuration",
     "migrate": "bring the database up to this version's tables",
-    "enroll": "enrol this machine as an agent",
-    "renew": "renew an agent's certificate",
-    "shim": "let unmodified clients of this machine be the agent",
-    "call": "make one signed call",
-    "chat": "make one chat completion",
+    **AGENT_VERBS,
     "agents": "list, show, suspend, revoke, reactivate agents; their API keys",
     "enrollments": "list, approve, reject enrolment requests; make one-time tokens",
     "keys": "list and rotate the appliance's own keys",
@@ -50,32 +41,12 @@ VERBS = {
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the verb of the command line and return its exit status."""
-    words = list(sys.argv[1:] if argv is None else argv)
-    chosen = make_parser().parse_args(words)
-    try:
-        return _run(chosen.verb, chosen.rest, read_defaults(os.environ, chosen.profile))
-    except ConfigurationError as error:
-        print(f"mastio: {error.message} {error.hint}".rstrip(), file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        return 130
-    except BrokenPipeError:
-        # Whoever read has what they wanted. What is still buffered goes nowhere, so that the interpreter's own last
-        # flush does not fail as well.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return CLOSED_PIPE
+    return _command().main(sys.argv[1:] if argv is None else argv)
 
 
 def make_parser() -> argparse.ArgumentParser:
     """The parser of what stands before a verb and its own words."""
-    parser = argparse.ArgumentParser(
-        prog="mastio", formatter_class=argparse.RawDescriptionHelpFormatter, epilog=_list()
-    )
-    parser.add_argument("--version", action="version", version=f"mastio {__version__}")
-    parser.add_argument("--profile", metavar="NAME", help="defaults of this table in ~/.config/mastio/profiles.toml")
-    parser.add_argument("verb", choices=VERBS, metavar="VERB", help="one of those below")
-    parser.add_argument("rest", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
-    return parser
+    return _command().make_parser()
 
 
 def load_verb(verb: str) -> Any:
@@ -83,17 +54,5 @@ def load_verb(verb: str) -> Any:
     return importlib.import_module(f"mastio.cli.{verb.replace('-', '_')}")
 
 
-def _run(verb: str, words: Sequence[str], defaults: Mapping[str, str]) -> int:
-    module = load_verb(verb)
-    own = argparse.ArgumentParser(prog=f"mastio {verb}", description=VERBS[verb])
-    module.add_arguments(own)
-    relax(own, defaults)
-    args = own.parse_args(words)
-    fill(args, own, defaults)
-    status: int = module.run(args)
-    sys.stdout.flush()
-    return status
-
-
-def _list() -> str:
-    return "verbs:\n" + "\n".join(f"  {verb:<12} {meaning}" for verb, meaning in VERBS.items())
+def _command() -> CommandLine:
+    return CommandLine("mastio", __version__, VERBS, load_verb)

@@ -11,13 +11,13 @@ import sys
 
 from mastio.cli import audit_archive, audit_list, audit_prove, audit_read, audit_receipt, audit_verify
 from mastio.cli.administer import plain
-from mastio.client.enroll import Refused
 from mastio.errors import ConfigurationError
-from mastio.transparency.merkle import ProofError
-from mastio.transparency.notes import NoteError
 from mastio_audit.chain import ChainError
 from mastio_audit.store import StoreError
 from mastio_audit.verify_served import Absent
+from mastio_client.enroll import Refused
+from mastio_primitives.transparency.merkle import ProofError
+from mastio_primitives.transparency.notes import NoteError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -17,10 +17,10 @@ import orjson
 from mastio.cli import audit_places as places
 from mastio.cli.administer import connect
 from mastio.errors import ConfigurationError
-from mastio.transparency import notes
-from mastio.transparency.notes import Verifier
 from mastio_audit import tiles
 from mastio_audit.store import LogReader
+from mastio_primitives.transparency import notes
+from mastio_primitives.transparency.notes import Verifier
 
 PAGE = 1000
 

@@ -14,13 +14,13 @@ from typing import IO, Any
 from mastio.cli import audit_places as places
 from mastio.cli.administer import connect, plain
 from mastio.errors import ConfigurationError
-from mastio.transparency.notes import NoteError, parse_vkeys
 from mastio_audit.archive import Archives
 from mastio_audit.recompute import Recomputation, Report
 from mastio_audit.trust import Keyring
 from mastio_audit.verify import verify_log
 from mastio_audit.verify_export import verify_export
 from mastio_audit.verify_served import verify_served
+from mastio_primitives.transparency.notes import NoteError, parse_vkeys
 
 
 def add_verbs(verbs: Any) -> None:

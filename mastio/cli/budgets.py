@@ -8,8 +8,8 @@ from typing import Any, get_args
 import httpx
 
 from mastio.cli.administer import add_verb, administer, item_path, pages, print_one, print_rows
-from mastio.client.enroll import send
 from mastio.store.base import Period
+from mastio_client.enroll import send
 
 BUDGETS = "/v1/admin/budgets"
 WHOSE = ("agent", "group", "model")

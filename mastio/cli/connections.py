@@ -10,10 +10,10 @@ from typing import Any, get_args
 import httpx
 
 from mastio.cli.administer import add_verb, administer, item_path, pages, print_one, print_rows
-from mastio.client.enroll import send
 from mastio.connection_secrets import OPTIONS
 from mastio.errors import ConfigurationError
 from mastio.store.base import CredentialKind
+from mastio_client.enroll import send
 
 CONNECTIONS = "/v1/admin/connections"
 PARTS = {

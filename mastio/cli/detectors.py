@@ -11,8 +11,8 @@ import orjson
 
 from mastio.cli.administer import add_verb, administer, item_path, pages, print_one, print_rows
 from mastio.cli.redaction import read_text
-from mastio.client.enroll import Refused, send
 from mastio.errors import ConfigurationError
+from mastio_client.enroll import Refused, send
 
 DETECTORS = "/v1/admin/detectors"
 MATCHES = ("agents", "models", "kinds")

@@ -11,9 +11,9 @@ import httpx
 import orjson
 
 from mastio.cli.administer import add_verb, administer, item_path, pages, print_one, print_rows
-from mastio.client.enroll import send
 from mastio.errors import ConfigurationError
 from mastio.store.base import Direction, Strategy, Treatment
+from mastio_client.enroll import send
 
 REDACTION = "/v1/admin/redaction"
 MATCHES = ("agents", "models", "kinds")

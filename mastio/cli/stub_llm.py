@@ -19,9 +19,9 @@ import uvicorn
 from mastio.cli.administer import plain
 from mastio.errors import ConfigurationError
 from mastio.protocol import JoiningProtocol
-from mastio.serving import Server, tcp_url
 from mastio.stubs.llm import StubProvider
 from mastio.stubs.template import Settings, parse_duration
+from mastio_primitives.serving import Server, tcp_url
 
 KEEP_ALIVE_SECONDS = 120
 """Longer than a client's pool keeps an idle connection, so that none is closed under its next request."""

@@ -16,7 +16,6 @@ import orjson
 
 from mastio.cli import audit_places as places
 from mastio.cli.administer import connect, plain
-from mastio.client.enroll import Refused
 from mastio.errors import ConfigurationError
 from mastio_audit import spending
 from mastio_audit.asking import USAGE, parse_by
@@ -24,6 +23,7 @@ from mastio_audit.chain import ChainError, Row, timestamp
 from mastio_audit.search import find_first
 from mastio_audit.spending import COUNTS, DIMENSIONS, Dimension, Question, Sums
 from mastio_audit.store import LogReader, StoreError
+from mastio_client.enroll import Refused
 
 SHOWN = ("requests", "failed", "input_tokens", "output_tokens", "usd", "estimated", "unpriced")
 ARCHIVED = (

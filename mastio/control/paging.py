@@ -10,8 +10,8 @@ from fastapi import Depends, Query
 
 from mastio.control import models
 from mastio.errors import BadRequest
-from mastio.jose import JoseError, decode_base64url, encode_base64url
 from mastio.store.changes import Page
+from mastio_primitives.jwk import JoseError, decode_base64url, encode_base64url
 
 T = TypeVar("T")
 A = TypeVar("A")

@@ -26,7 +26,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 from mastio.errors import BadRequest, ConfigurationError
-from mastio.pki.files import create_private
 from mastio.services import Keys
 from mastio.store import tables
 from mastio.store.admins import TOKEN_PREFIX, AdminStore, new_admin_token
@@ -54,6 +53,7 @@ from mastio.store.rows import (
 from mastio.store.sealed import Sealer
 from mastio.store.signing_keys import SigningKeyStore
 from mastio.store.tokens import TokenStore
+from mastio_primitives.files import create_private
 
 MOST_BUDGETS = 20_000
 """More than of other objects: there may be one for each agent, and they are found by its name."""

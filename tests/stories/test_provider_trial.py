@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mastio.cli import providers
-from mastio.client import Identity
+from mastio_client import Identity
 from support.appliance import Appliance
 from support.command_verbs import run
 from support.scripted_provider import KEY, Provider, Script, run_provider

@@ -6,8 +6,6 @@ import base64
 
 import pytest
 
-from mastio.transparency import notes
-from mastio.transparency.notes import Checkpoint, NoteError, Signer
 from mastio_audit.anchors.cosignatures import (
     Answer,
     Cosigned,
@@ -18,6 +16,8 @@ from mastio_audit.anchors.cosignatures import (
     judge,
 )
 from mastio_audit.anchors.place import AnchorError
+from mastio_primitives.transparency import notes
+from mastio_primitives.transparency.notes import Checkpoint, NoteError, Signer
 from support.witness_server import WitnessServer
 
 SIZE = "text/x.tlog.size"

@@ -9,9 +9,9 @@ import pytest
 
 from mastio.cli import audit_places
 from mastio.cli.audit_places import fetch
-from mastio.client.enroll import Refused
 from mastio.errors import ConfigurationError
 from mastio_audit.verify_served import Absent
+from mastio_client.enroll import Refused
 
 
 def client_of(*replies: httpx.Response) -> tuple[httpx.Client, list[str]]:

@@ -18,11 +18,11 @@ import pytest
 
 from mastio.cli import audit
 from mastio.exchange import Entry, Phase
-from mastio.transparency.merkle import EMPTY_ROOT, Node, Tree
 from mastio_audit import chain
 from mastio_audit.chain import Head, Row
 from mastio_audit.store import Batch, Build, Extent
 from mastio_audit.verify import PAGE, verify_log
+from mastio_primitives.transparency.merkle import EMPTY_ROOT, Node, Tree
 from support.tier import positions
 
 if TYPE_CHECKING:
