@@ -17,11 +17,13 @@ RUN --mount=type=secret,id=ca \
     .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-cache-dir --require-hashes "$@" \
         -r /wheelhouse/requirements.lock
 COPY pyproject.toml README.md LICENSE ./
+COPY client client
 COPY mastio mastio
 COPY plugins plugins
 # Compiled here, since the running container can write nothing.
-RUN .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e . \
-    && .venv/bin/python -m compileall -q mastio plugins \
+RUN .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation \
+        -e ./client -e . \
+    && .venv/bin/python -m compileall -q client mastio plugins \
     && .venv/bin/python -m mastio.cli.precompile
 
 FROM ${PYTHON_IMAGE}

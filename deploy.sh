@@ -105,7 +105,7 @@ install_missing() {
 # The virtual environment is made anew only when what is pinned has changed.
 ensure_venv() {
     local pins
-    pins=$(cat "$here/requirements.lock" "$here/pyproject.toml" | sha256sum | cut -d' ' -f1)
+    pins=$(cat "$here/requirements.lock" "$here/pyproject.toml" "$here/client/pyproject.toml" | sha256sum | cut -d' ' -f1)
     [ "$(cat "$venv/.pins" 2>/dev/null)" != "$pins" ] || return 0
     echo "mastio: installing the hash-pinned Python packages into .venv" >&2
     local python
@@ -113,7 +113,8 @@ ensure_venv() {
     [ -x "$venv/bin/python" ] || "$python" -m venv "$venv" || fail "The virtual environment cannot be made." "Check $here."
     "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes -r "$here/requirements.lock" ||
         fail "The pinned Python packages could not be installed." "Check that the package index can be reached."
-    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e "$here" ||
+    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation \
+        -e "$here/client" -e "$here" ||
         fail "Mastio could not be installed." "See the lines above."
     echo "$pins" >"$venv/.pins"
 }

@@ -13,9 +13,9 @@ from urllib.parse import quote
 
 import httpx
 
-from mastio.client.enroll import Refused, open_client, read_ca, send
 from mastio.errors import ConfigurationError
-from mastio.pki.files import write_private
+from mastio_client.enroll import Refused, open_client, read_ca, send
+from mastio_primitives.files import write_private
 
 
 class Held(Exception):

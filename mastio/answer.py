@@ -18,7 +18,7 @@ from mastio.exchange import Entry, Recorded, Reply, Stream, Timings, Window
 from mastio.inspection import Finding
 from mastio.problem import error_event
 from mastio.watching import Watching, describe
-from mastio.wire import RawHeaders, Send, send_body, send_response, send_start
+from mastio_primitives.asgi import RawHeaders, Send, send_body, send_response, send_start
 
 
 class Stages(Protocol):

@@ -56,7 +56,7 @@ from mastio.upstream import Pools
 from mastio.upstream_connector import Own
 from mastio.whoami import KIND as SELF
 from mastio.whoami import Whoami, read_self
-from mastio.wire import Receive, Send, send_response
+from mastio_primitives.asgi import Receive, Send, send_response
 
 MAX_HEADERS = 107
 """A hundred of the caller's, and those that the edge adds."""

@@ -9,8 +9,9 @@ _PACKAGE = Path(__file__).resolve().parent
 
 
 def digest_code() -> str:
-    """Changes when a file of the core or of a plugin that is installed beside it is written anew. SHA-256, hex."""
-    roots = [_PACKAGE, _PACKAGE.parent / "plugins", *sorted(_PACKAGE.parent.glob("mastio_*"))]
+    """Changes when a file of the core, the client or a plugin beside them is written anew. SHA-256, hex."""
+    base = _PACKAGE.parent
+    roots = [_PACKAGE, base / "plugins", base / "client", *sorted(base.glob("mastio_*"))]
     found = hashlib.sha256()
     for file in sorted(file for root in roots for file in root.rglob("*.py")):
         status = file.stat()

@@ -19,10 +19,10 @@ from typing import Any
 
 import httpx
 
-from mastio.client.call import chat
-from mastio.client.enroll import Refused, Wish, enroll, open_client, read_ca, send
-from mastio.client.identity import Identity
 from mastio.errors import ConfigurationError
+from mastio_client.call import chat
+from mastio_client.enroll import Refused, Wish, enroll, open_client, read_ca, send
+from mastio_client.identity import Identity
 
 AGENT = "demo"
 PROVIDER = "stub"

@@ -12,7 +12,7 @@ from mastio.errors import PluginError
 from mastio.exchange import Action, Message, Principal, Recorded, Reply, RequestHead
 from mastio.hooks import Read
 from mastio.presented import HEADERS, is_password
-from mastio.wire import ASGIMessage, Receive, Send
+from mastio_primitives.asgi import ASGIMessage, Receive, Send
 
 Application = Callable[[Any, Receive, Send], Awaitable[None]]
 

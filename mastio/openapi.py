@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from mastio.errors import CODES
 from mastio.exchange import Dialect, Role, Route
+from mastio_primitives.codes import CODES
 
 DESCRIBED: Final = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE")
 """Methods that OpenAPI 3.1 has a place for (§4.8.9)."""

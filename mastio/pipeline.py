@@ -75,20 +75,8 @@ from mastio.streams import OpenStreams, bind_again
 from mastio.strictjson import JsonError, parse
 from mastio.telemetry import Telemetry
 from mastio.watching import Watching, describe
-from mastio.wire import (
-    BODY_SECONDS,
-    SMALL,
-    STRANGER_BODY_SECONDS,
-    ArrivingBody,
-    ClientGone,
-    Interruption,
-    RawHeaders,
-    Receive,
-    Send,
-    is_small,
-    read_body,
-    send_response,
-)
+from mastio.wire import BODY_SECONDS, SMALL, STRANGER_BODY_SECONDS, ArrivingBody, Interruption, is_small, read_body
+from mastio_primitives.asgi import ClientGone, RawHeaders, Receive, Send, send_response
 
 log = logging.getLogger("mastio.pipeline")
 

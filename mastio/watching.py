@@ -16,7 +16,7 @@ from mastio.reading.document import Document
 from mastio.reading.heads import read_reply_header, write_reply_header
 from mastio.reading.piecemeal import drop_piecemeal
 from mastio.strictjson import JsonError, parse
-from mastio.wire import RawHeaders
+from mastio_primitives.asgi import RawHeaders
 
 
 class Watching:

@@ -1,4 +1,4 @@
-"""The ASGI edges of an exchange: reading a bounded body, being interrupted, sending a response.
+"""The receiving side of an exchange over ASGI: reading a bounded body, being interrupted.
 
 ASGI 3.0, HTTP connection scope. Nothing here knows what the bytes mean.
 """
@@ -8,17 +8,12 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import hmac
-from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
-from typing import Any
+from collections.abc import AsyncIterator, Callable
 
 from mastio.admission import Ticket
 from mastio.errors import BadRequest, MastioError
 from mastio.exchange import RequestHead, Stream
-
-ASGIMessage = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[ASGIMessage]]
-Send = Callable[[ASGIMessage], Awaitable[None]]
-RawHeaders = list[tuple[bytes, bytes]]
+from mastio_primitives.asgi import ClientGone, Receive
 
 BODY_SECONDS = 60.0
 """Seconds that a body may take after its first piece, its wait for room included. The edge has its own limit between
@@ -37,10 +32,6 @@ WITHOUT_CONTENT = frozenset({"GET", "HEAD", "OPTIONS", "DELETE"})
 
 STEP = 256 * 1024
 """Bytes by which the room of a body grows whose length nobody said."""
-
-
-class ClientGone(Exception):
-    """The client hung up before its body was complete. Nobody is left to answer."""
 
 
 async def read_body(
@@ -237,18 +228,3 @@ class Interruption:
         if self._waiting is not None:
             self._waiting.cancel()
             self._waiting = None
-
-
-async def send_start(send: Send, status: int, headers: RawHeaders) -> None:
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-
-
-async def send_body(send: Send, body: bytes, *, more: bool = False) -> None:
-    await send({"type": "http.response.body", "body": body, "more_body": more})
-
-
-async def send_response(send: Send, status: int, headers: RawHeaders, body: bytes) -> None:
-    """A whole response; `content-length` is added."""
-    headers.append((b"content-length", b"%d" % len(body)))
-    await send_start(send, status, headers)
-    await send_body(send, body)

@@ -22,6 +22,7 @@ HELD = [
     code_rules.find_openings_for_nobody,
     code_rules.find_roots_imported,
     code_rules.find_tests_in_product,
+    code_rules.find_server_in_client,
     code_rules.find_effects,
     code_rules.find_unsaid_purity,
     code_rules.find_module_cycles,
@@ -38,14 +39,13 @@ HELD = [
 
 NOT_YET: list[tuple[Callable[[CodeMap], list[str]], int]] = [
     (code_rules.find_effects_reached, 17),
-    (code_rules.find_imports_against, 39),
+    (code_rules.find_imports_against, 37),
     (code_rules.find_loading_by_text, 8),
     (code_rules.find_plugins_in_verbs, 17),
-    (code_rules.find_server_in_client, 16),
 ]
 """Rules that do not hold yet, and how often each is broken. A number may only become smaller."""
 
-CORE_LINES = 26_000
+CORE_LINES = 25_000
 """An upper bound that may only become smaller, in steps of a thousand; the target is 17,000."""
 
 
@@ -63,7 +63,7 @@ def test_a_rule_is_not_broken_more_often(rule: Callable[[CodeMap], list[str]], b
 
 def test_the_map_has_all_of_the_code() -> None:
     code = read_code()
-    assert len(code.core) > 200 and len(code.plugins) > 200
+    assert len(code.core) > 180 and len(code.plugins) > 200 and len(code.client) > 30
     assert {"mastio.app", "mastio_llm.sse", "mastio.cli.completion", "support.code_map"} <= code.modules.keys()
     assert code.arrows["mastio_redaction.labels"] >= {"mastio_redaction.cells"}, "relative imports are followed"
 
@@ -75,7 +75,9 @@ def test_the_core_does_not_grow() -> None:
 def test_the_base_imports_nothing() -> None:
     """`errors` and `exchange` stand below all others."""
     arrows = read_code().arrows
-    assert arrows["mastio.errors"] == arrows["mastio.inspection"] == frozenset()
+    shared = {"mastio_primitives.codes", "mastio_primitives.errors"}
+    assert all(not arrows[name] for name in ("mastio.inspection", *shared))
+    assert arrows["mastio.errors"] == shared
     assert arrows["mastio.exchange"] <= {"mastio.errors", "mastio.inspection"}
 
 

@@ -18,9 +18,10 @@ SOUND = {
     "mastio/cli/__init__.py": '"""Verbs."""\nimport importlib\n'
     'def run(verb: str) -> object:\n    return importlib.import_module(f"mastio.cli.{verb}")\n',
     "mastio/cli/list.py": '"""A verb."""\nfrom mastio_b import plugin\n',
-    "mastio/client/__init__.py": '"""The client."""\nfrom mastio.client.key import KEY\n',
-    "mastio/client/key.py": '"""A key."""\nKEY = 1\n',
-    "mastio/ed25519.py": '"""Keys. Pure."""\nfrom x import Ed25519PublicKey\n'
+    "client/mastio_client/__init__.py": '"""The client."""\nfrom mastio_client.key import KEY\n',
+    "client/mastio_client/key.py": '"""A key."""\nfrom mastio_primitives.ed25519 import load\nKEY = load\n',
+    "client/mastio_primitives/__init__.py": '"""Parts."""\n',
+    "client/mastio_primitives/ed25519.py": '"""Keys. Pure."""\nfrom x import Ed25519PublicKey\n'
     "def load(raw: bytes) -> object:\n    return Ed25519PublicKey.from_public_bytes(raw)\n",
     "mastio/hooks.py": '"""The contract. For plugins."""\nimport asyncio\n',
     "mastio/idle.py": '"""Waits."""\nimport time\n',
@@ -53,7 +54,7 @@ PLANTED: list[tuple[Rule, dict[str, str]]] = [
     (code_rules.find_plugins_in_core, {"mastio/x.py": "X = __import__('mastio_a.rule')"}),
     (code_rules.find_core_closed_to_plugins, {"plugins/mastio_a/x.py": "from mastio.idle import wait"}),
     (code_rules.find_core_closed_to_plugins, {"plugins/mastio_a/x.py": "from mastio import idle"}),
-    (code_rules.find_core_closed_to_plugins, {"plugins/mastio_a/x.py": "from mastio.client.key import KEY"}),
+    (code_rules.find_core_closed_to_plugins, {"plugins/mastio_a/x.py": "from mastio_client.key import KEY"}),
     (
         code_rules.find_core_closed_to_plugins,
         {"plugins/mastio_a/x.py": "import importlib\nX = importlib.import_module('mastio.idle')"},
@@ -125,7 +126,11 @@ PLANTED: list[tuple[Rule, dict[str, str]]] = [
     (code_rules.find_hidden_loading, {"mastio/x.py": "import sys\nX = sys.modules['mastio.idle']"}),
     (code_rules.find_loading_by_text, {"mastio/x.py": "import importlib\nimportlib.import_module('mastio.idle')"}),
     (code_rules.find_plugins_in_verbs, {"mastio/cli/x.py": "import mastio_a"}),
-    (code_rules.find_server_in_client, {"mastio/client/x.py": "from mastio.hooks import Hooks"}),
+    (code_rules.find_server_in_client, {"client/mastio_client/x.py": "from mastio.hooks import Hooks"}),
+    (code_rules.find_server_in_client, {"client/mastio_client/x.py": "import mastio_a.rule"}),
+    (code_rules.find_server_in_client, {"client/mastio_primitives/x.py": "from mastio import client"}),
+    (code_rules.find_server_in_client, {"client/mastio_primitives/x.py": "import mastio_elsewhere"}),
+    (code_rules.find_imports_against, {"client/mastio_primitives/x.py": "from mastio_client.key import KEY"}),
     (code_rules_of_effects.find_unlisted_ways_out, {"mastio/x.py": "import http.client"}),
     (code_rules_of_effects.find_unlisted_ways_out, {"mastio/x.py": "from urllib import request"}),
     (
@@ -133,7 +138,7 @@ PLANTED: list[tuple[Rule, dict[str, str]]] = [
         {"plugins/mastio_a/x.py": "async def f(x): await x.open_connection()"},
     ),
     (code_rules_of_effects.find_outside_in_workers, {"mastio/hooks.py": "from mastio.cli import run"}),
-    (code_rules_of_effects.find_outside_in_workers, {"plugins/mastio_a/rule.py": "X = 'mastio.client.key'"}),
+    (code_rules_of_effects.find_outside_in_workers, {"plugins/mastio_a/rule.py": "X = 'mastio_client.key'"}),
     (code_rules_of_effects.find_secrets_made_when_loaded, {"mastio/x.py": "import secrets\nX = secrets.token_hex()"}),
     (
         code_rules_of_effects.find_secrets_made_when_loaded,
@@ -143,7 +148,7 @@ PLANTED: list[tuple[Rule, dict[str, str]]] = [
         code_rules_of_effects.find_ed25519_loaded_elsewhere,
         {"mastio/x.py": "from y import ed25519\ned25519.Ed25519PublicKey.from_public_bytes(b'')"},
     ),
-    (code_rules_of_effects.find_ed25519_loaded_elsewhere, {"mastio/ed25519.py": ""}),
+    (code_rules_of_effects.find_ed25519_loaded_elsewhere, {"client/mastio_primitives/ed25519.py": ""}),
     (code_rules_of_effects.find_broad_excepts, {"mastio/x.py": "try:\n    X = 1\nexcept:\n    X = 2"}),
     (code_rules_of_effects.find_broad_excepts, {"mastio/pipeline.py": ""}),
     (code_rules_of_effects.find_missing_docstrings, {"mastio/x.py": "X = 1"}),

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from mastio.cli import main
-from mastio.transparency import notes
+from mastio_primitives.transparency import notes
 
 PAGE = (Path(__file__).parent.parent / "docs" / "audit-format.md").read_text("utf-8")
 

@@ -12,32 +12,22 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import os
 import sys
-from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import entry_points
 from typing import Any
 
 from mastio import __version__
-from mastio.cli.defaults import fill, read_defaults, relax
-from mastio.errors import ConfigurationError
-
-CLOSED_PIPE = 141
-"""Exit status of a command whose reader has gone: 128 and SIGPIPE, as a shell has it."""
+from mastio_primitives.command_line import AGENT_VERBS, CommandLine
 
 GROUP = "mastio.commands"
 
-VERBS = {
+KERNEL_VERBS = {
     "serve": "run the appliance's processes on this host",
     "check": "check the settings and print what is in force",
     "edge": "render the edge's nginx configuration",
     "migrate": "bring the database up to this version's tables",
-    "enroll": "enrol this machine as an agent",
-    "renew": "renew an agent's certificate",
-    "shim": "let unmodified clients of this machine be the agent",
-    "call": "make one signed call",
-    "chat": "make one chat completion",
+    **AGENT_VERBS,
     "agents": "list, show, suspend, revoke, reactivate agents; their API keys",
     "enrollments": "list, approve, reject enrolment requests; make one-time tokens",
     "keys": "list and rotate the appliance's own keys",
@@ -48,71 +38,57 @@ VERBS = {
 }
 
 
+class Verbs(Mapping[str, str]):
+    """The meaning of every verb by its name: the kernel's, then those of the installed plugins.
+
+    The names are known without loading anything; the meaning of a plugin's verb is in its module.
+    """
+
+    def __init__(self) -> None:
+        self._of_plugins: dict[str, Any] | None = None
+
+    def __iter__(self) -> Iterator[str]:
+        yield from KERNEL_VERBS
+        yield from sorted(self._commands())
+
+    def __len__(self) -> int:
+        return len(KERNEL_VERBS) + len(self._commands())
+
+    def __contains__(self, verb: object) -> bool:
+        return verb in KERNEL_VERBS or verb in self._commands()
+
+    def __getitem__(self, verb: str) -> str:
+        return KERNEL_VERBS[verb] if verb in KERNEL_VERBS else str(self.load(verb).MEANING)
+
+    def load(self, verb: str) -> Any:
+        """The module of a verb. Raises `KeyError`."""
+        if verb in KERNEL_VERBS:
+            return importlib.import_module(f"mastio.cli.{verb.replace('-', '_')}")
+        return self._commands()[verb].load()
+
+    def _commands(self) -> dict[str, Any]:
+        if self._of_plugins is None:
+            self._of_plugins = {entry.name: entry for entry in entry_points(group=GROUP)}
+        return self._of_plugins
+
+
+VERBS = Verbs()
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the verb of the command line and return its exit status."""
-    words = list(sys.argv[1:] if argv is None else argv)
-    chosen = make_parser().parse_args(words)
-    try:
-        return _run(chosen.verb, chosen.rest, read_defaults(os.environ, chosen.profile))
-    except ConfigurationError as error:
-        print(f"mastio: {error.message} {error.hint}".rstrip(), file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        return 130
-    except BrokenPipeError:
-        # Whoever read has what they wanted. What is still buffered goes nowhere, so that the interpreter's own last
-        # flush does not fail as well.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return CLOSED_PIPE
+    return _command().main(sys.argv[1:] if argv is None else argv)
 
 
 def make_parser() -> argparse.ArgumentParser:
     """The parser of what stands before a verb and its own words."""
-    parser = _Parser(prog="mastio")
-    parser.add_argument("--version", action="version", version=f"mastio {__version__}")
-    parser.add_argument("--profile", metavar="NAME", help="defaults of this table in ~/.config/mastio/profiles.toml")
-    parser.add_argument("verb", choices=list_verbs(), metavar="VERB", help="one of those below")
-    parser.add_argument("rest", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
-    return parser
-
-
-class _Parser(argparse.ArgumentParser):
-    """Its help has the meaning of every verb, which is known only once all of their modules are loaded."""
-
-    def format_help(self) -> str:
-        verbs = "".join(f"  {verb:<12} {describe_verb(verb)}\n" for verb in list_verbs())
-        return f"{super().format_help()}\nverbs:\n{verbs}"
-
-
-def list_verbs() -> list[str]:
-    """The names of all verbs: the kernel's own, then those of the installed plugins."""
-    return [*VERBS, *sorted(_find_commands())]
-
-
-def describe_verb(verb: str) -> str:
-    """The meaning of a verb, in one line."""
-    return VERBS[verb] if verb in VERBS else str(load_verb(verb).MEANING)
+    return _command().make_parser()
 
 
 def load_verb(verb: str) -> Any:
-    """The module of a verb: `add_arguments` and `run`."""
-    if verb in VERBS:
-        return importlib.import_module(f"mastio.cli.{verb.replace('-', '_')}")
-    return _find_commands()[verb].load()
+    """The module of a verb: `add_arguments` and `run`. Raises `KeyError`."""
+    return VERBS.load(verb)
 
 
-@lru_cache(maxsize=1)
-def _find_commands() -> dict[str, Any]:
-    return {entry.name: entry for entry in entry_points(group=GROUP)}
-
-
-def _run(verb: str, words: Sequence[str], defaults: Mapping[str, str]) -> int:
-    module = load_verb(verb)
-    own = argparse.ArgumentParser(prog=f"mastio {verb}", description=describe_verb(verb))
-    module.add_arguments(own)
-    relax(own, defaults)
-    args = own.parse_args(words)
-    fill(args, own, defaults)
-    status: int = module.run(args)
-    sys.stdout.flush()
-    return status
+def _command() -> CommandLine:
+    return CommandLine("mastio", __version__, VERBS, load_verb)

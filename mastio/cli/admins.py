@@ -16,10 +16,10 @@ from typing import Any
 import httpx
 
 from mastio.administer import add_verb, administer, item_path, pages, print_one, print_rows
-from mastio.client.enroll import send
 from mastio.errors import ConfigurationError
-from mastio.pki.files import write_private
 from mastio.presented import ADMIN_PREFIX, digest_secret
+from mastio_client.enroll import send
+from mastio_primitives.files import write_private
 
 ADMINS = "/v1/admin/admins"
 ROLES = ("admin", "operator", "auditor")

@@ -49,8 +49,8 @@ def run(args: argparse.Namespace) -> int:
 def collect() -> dict[str, Command]:
     """Every command of `mastio`."""
     found = {"": read_parser(cli.make_parser())}
-    found[""].verbs = {verb: cli.describe_verb(verb) for verb in cli.list_verbs()}
-    for verb in cli.list_verbs():
+    found[""].verbs = dict(cli.VERBS)
+    for verb in cli.VERBS:
         parser = argparse.ArgumentParser(prog=f"mastio {verb}")
         cli.load_verb(verb).add_arguments(parser)
         found.update(_walk(verb, parser))

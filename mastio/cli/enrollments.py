@@ -7,7 +7,7 @@ import argparse
 import httpx
 
 from mastio.administer import add_verb, administer, item_path, pages, plain, print_one, print_rows, with_reason
-from mastio.client.enroll import send
+from mastio_client.enroll import send
 
 REQUESTS = "/v1/admin/enrollments"
 TOKENS = "/v1/admin/enrollment-tokens"

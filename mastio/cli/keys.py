@@ -8,8 +8,8 @@ from typing import Any
 import httpx
 
 from mastio.administer import Held, add_verb, administer, pages, plain, print_held, print_rows, with_reason
-from mastio.client.enroll import send
 from mastio.errors import ConfigurationError
+from mastio_client.enroll import send
 
 KEYS = "/v1/admin/keys"
 NAMES = ("token", "audit", "intermediate", "root", "edge")

@@ -13,8 +13,8 @@ from mastio.administer import add_verb, administer, item_path, pages, plain, pri
 from mastio.cedar.schema import write_schema
 from mastio.cli import policy_check, policy_eval, policy_replay
 from mastio.cli.policy_places import POLICIES
-from mastio.client.enroll import Refused, send
 from mastio.errors import ConfigurationError
+from mastio_client.enroll import Refused, send
 from mastio_policy.shipped import Shipped, read_shipped
 
 

@@ -9,9 +9,9 @@ from typing import Annotated, TypeVar
 from fastapi import Depends, Query
 
 from mastio.errors import BadRequest
-from mastio.jose import JoseError, decode_base64url, encode_base64url
 from mastio.models import Page as AnswerPage
 from mastio.store.changes import Page
+from mastio_primitives.jwk import JoseError, decode_base64url, encode_base64url
 
 T = TypeVar("T")
 A = TypeVar("A")

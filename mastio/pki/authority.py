@@ -37,10 +37,10 @@ from mastio.pki.certificates import (
     spiffe_id,
     thumbprint,
 )
-from mastio.pki.files import sync_folder, write_private, write_public
 from mastio.pki.ring import Generation, Ring, encode_key, read_issuer, read_ring, signature_of
 from mastio.rotation import current, in_force, next_change
 from mastio.trust import Trust
+from mastio_primitives.files import sync_folder, write_private, write_public
 
 DAY = 86_400.0
 ROOT_SECONDS = 3652 * DAY

@@ -16,9 +16,9 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_der_public_key
 
-from mastio.ed25519 import WeakKeyError, verify_ed25519
-from mastio.jose import JoseError, decode_base64url, encode_public_jwk, parse_public_jwk
 from mastio.pki.certificates import PublicKey
+from mastio_primitives.ed25519 import WeakKeyError, verify_ed25519
+from mastio_primitives.jwk import JoseError, decode_base64url, encode_public_jwk, parse_public_jwk
 
 MAX_BYTES = 16 * 1024
 

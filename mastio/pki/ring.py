@@ -21,8 +21,8 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from mastio.errors import ConfigurationError
 from mastio.pki.certificates import Issuer, encode_pem
-from mastio.pki.files import write_private, write_public
 from mastio.rotation import in_force
+from mastio_primitives.files import write_private, write_public
 
 RING = "ring.json"
 

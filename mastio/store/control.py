@@ -23,7 +23,6 @@ from typing import Any
 
 from mastio.collection import Collection, N
 from mastio.errors import BadRequest, ConfigurationError
-from mastio.pki.files import create_private
 from mastio.services import Keys
 from mastio.store.admins import TOKEN_PREFIX, AdminStore, new_admin_token
 from mastio.store.agents import AgentStore
@@ -37,6 +36,7 @@ from mastio.store.objects import ObjectCodec, ObjectStore
 from mastio.store.sealed import Sealer
 from mastio.store.signing_keys import SigningKeyStore
 from mastio.store.tokens import TokenStore
+from mastio_primitives.files import create_private
 
 
 class ControlStore:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from mastio.errors import ConfigurationError
-from mastio.pki.files import create_private
+from mastio_primitives.files import create_private
 
 PURPOSES = (
     "admin-tokens",

@@ -11,8 +11,8 @@ import secrets
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from mastio.jose import JoseError, decode_base64url, encode_base64url
 from mastio.services import Keys
+from mastio_primitives.jwk import JoseError, decode_base64url, encode_base64url
 
 _VERSION = "v1."
 _NONCE = 12

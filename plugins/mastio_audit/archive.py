@@ -15,10 +15,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from mastio.errors import ConfigurationError
-from mastio.transparency.merkle import WIDTH, Node
 from mastio_audit.chain import ChainError, Row
 from mastio_audit.store import Extent, LogReader, Space
 from mastio_audit.tiles import ENTRIES, Tile, unbundle, write_path
+from mastio_primitives.transparency.merkle import WIDTH, Node
 
 HINT = "Name the folder that `mastio audit archive` wrote, with --archive."
 

@@ -21,14 +21,14 @@ import orjson
 
 from mastio.errors import ConfigurationError
 from mastio.exchange import Entry
-from mastio.transparency import merkle
-from mastio.transparency.merkle import WIDTH, leaf_hash
-from mastio.transparency.notes import Checkpoint
 from mastio_audit import chain
 from mastio_audit.archive import Archive
 from mastio_audit.chain import ChainError, Head
 from mastio_audit.store import AuditStore, Batch, Build
 from mastio_audit.tiles import ENTRIES, Tile, bundle, read_entries, read_root
+from mastio_primitives.transparency import merkle
+from mastio_primitives.transparency.merkle import WIDTH, leaf_hash
+from mastio_primitives.transparency.notes import Checkpoint
 
 AT_ONCE = 16
 """Bundles of one transaction: the appliance's own commits wait for it."""

@@ -25,7 +25,7 @@ from typing import Any
 import orjson
 
 from mastio.exchange import Entry, Phase
-from mastio.transparency.merkle import Frontier, Node, Tree, leaf_hash
+from mastio_primitives.transparency.merkle import Frontier, Node, Tree, leaf_hash
 
 VERSION = 1
 FIELDS = (
@@ -71,7 +71,7 @@ class ChainError(ValueError):
 @dataclass(frozen=True, slots=True)
 class Head:
     """The end of the log: the number of entries, the leaf hash of the last (32 zero bytes while there is none), and the
-    frontier of the Merkle tree over them (`mastio.transparency.merkle`)."""
+    frontier of the Merkle tree over them (`mastio_primitives.transparency.merkle`)."""
 
     size: int = 0
     last_hash: bytes = bytes(32)

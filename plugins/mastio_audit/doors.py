@@ -24,8 +24,6 @@ import orjson
 from mastio import aside
 from mastio.errors import AuditError, BadRequest, MastioError
 from mastio.exchange import JSON, Principal, Recorded, Reply, Role, Route, Window
-from mastio.transparency import merkle, notes
-from mastio.transparency.notes import Checkpoint
 from mastio_audit import asking, spending, tiles
 from mastio_audit.asking import (
     CHECKPOINT_QUERY,
@@ -46,6 +44,8 @@ from mastio_audit.published import sign_head
 from mastio_audit.search import Page, Wanted, find_first, read_time, search
 from mastio_audit.spending import Part, Question
 from mastio_audit.store import LogReader, StoreError
+from mastio_primitives.transparency import merkle, notes
+from mastio_primitives.transparency.notes import Checkpoint
 
 FOREVER = b"private, max-age=31536000, immutable"
 MOST_BYTES = 4 * 1024 * 1024

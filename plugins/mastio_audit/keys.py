@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from mastio.rotation import current, in_force
 from mastio.store.base import Directory, SigningKey
-from mastio.transparency.notes import NoteError, Signer, Verifier, parse_note, parse_vkey
+from mastio_primitives.transparency.notes import NoteError, Signer, Verifier, parse_note, parse_vkey
 
 PURPOSE = "audit"
 _INFO = b"mastio audit log key"

@@ -24,9 +24,9 @@ from urllib.parse import parse_qsl, urlencode
 import asyncpg
 
 from mastio.errors import ConfigurationError
-from mastio.transparency.merkle import Node
 from mastio_audit.chain import Head, Row
 from mastio_audit.store import BUNDLE, FORMAT, Batch, Build, DamageError, Extent, Space, StoreError, join, split
+from mastio_primitives.transparency.merkle import Node
 
 CONNECT_TIMEOUT = 2.0  # seconds
 COMMAND_TIMEOUT = 4.0

@@ -15,14 +15,14 @@ from pathlib import Path
 
 from mastio.errors import AuditError
 from mastio.exchange import Entry
-from mastio.pki.files import write_public
-from mastio.transparency import notes
-from mastio.transparency.merkle import root
-from mastio.transparency.notes import Checkpoint, NoteError
 from mastio_audit.chain import ChainError, Head
 from mastio_audit.keys import LogKeys, successions
 from mastio_audit.store import LogReader, StoreError
 from mastio_audit.tiles import read_root
+from mastio_primitives.files import write_public
+from mastio_primitives.transparency import notes
+from mastio_primitives.transparency.merkle import root
+from mastio_primitives.transparency.notes import Checkpoint, NoteError
 
 EVERY = 0.5  # seconds
 HINT = (

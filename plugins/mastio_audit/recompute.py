@@ -11,9 +11,9 @@ import base64
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from mastio.transparency.notes import Checkpoint, NoteError
 from mastio_audit.chain import ChainError, Verifier
 from mastio_audit.trust import Keyring, Prefixes, parse_signed
+from mastio_primitives.transparency.notes import Checkpoint, NoteError
 
 Progress = Callable[[int, int | None], None]
 """Told how many entries are verified, and of how many (None: nobody knows yet)."""

@@ -30,9 +30,9 @@ from typing import Any, ParamSpec, TypeVar
 import apsw
 
 from mastio.errors import ConfigurationError
-from mastio.transparency.merkle import Node
 from mastio_audit.chain import Head, Row
 from mastio_audit.store import BUNDLE, FORMAT, Build, DamageError, Extent, Space, StoreError, join, split
+from mastio_primitives.transparency.merkle import Node
 
 OLDEST_SQLITE = (3, 51, 3)
 FAST_SYNC = 0.0005  # seconds, median

@@ -14,8 +14,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from mastio.transparency.merkle import Frontier, Node
 from mastio_audit.chain import Head, Row
+from mastio_primitives.transparency.merkle import Frontier, Node
 
 BUNDLE = 256
 """Entries that are archived together: a bundle of C2SP tlog-tiles."""

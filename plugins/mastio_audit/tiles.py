@@ -10,10 +10,10 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from mastio.transparency import merkle
-from mastio.transparency.merkle import HEIGHT, WIDTH, Frontier, Range, TileName, leaf_hash
 from mastio_audit.chain import ChainError
 from mastio_audit.store import LogReader
+from mastio_primitives.transparency import merkle
+from mastio_primitives.transparency.merkle import HEIGHT, WIDTH, Frontier, Range, TileName, leaf_hash
 
 ENTRIES = -1
 """The level of an entry bundle."""

@@ -14,11 +14,11 @@ from typing import Any
 
 import orjson
 
-from mastio.transparency import notes
-from mastio.transparency.merkle import Tree
-from mastio.transparency.notes import Checkpoint, Note, NoteError, Verifier
 from mastio_audit.chain import ChainError
 from mastio_audit.keys import read_succession
+from mastio_primitives.transparency import notes
+from mastio_primitives.transparency.merkle import Tree
+from mastio_primitives.transparency.notes import Checkpoint, Note, NoteError, Verifier
 
 _SUCCESSION, _START = b'"kind":"audit.key"', b'"kind":"appliance.start"'
 

@@ -11,13 +11,13 @@ import operator
 from pathlib import Path
 
 from mastio.errors import ConfigurationError
-from mastio.transparency.merkle import HEIGHT, WIDTH, Tree, fold
 from mastio_audit.chain import ChainError
 from mastio_audit.postgres import PostgresReader
 from mastio_audit.recompute import Progress, Recomputation, Report
 from mastio_audit.sqlite import SqliteReader
 from mastio_audit.store import DamageError, Extent, LogReader
 from mastio_audit.trust import Keyring
+from mastio_primitives.transparency.merkle import HEIGHT, WIDTH, Tree, fold
 
 PAGE = 2000
 MAX_LEVEL = 8

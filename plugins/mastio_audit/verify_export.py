@@ -10,10 +10,10 @@ from typing import IO
 
 import orjson
 
-from mastio.transparency.merkle import WIDTH
-from mastio.transparency.notes import parse_checkpoint, parse_note, parse_vkey
 from mastio_audit.chain import FIELDS, MAX_ENTRY, ChainError
 from mastio_audit.recompute import Progress, Recomputation, Report
+from mastio_primitives.transparency.merkle import WIDTH
+from mastio_primitives.transparency.notes import parse_checkpoint, parse_note, parse_vkey
 
 LONGEST = 4 * MAX_ENTRY
 """Bytes of a line; the last one is JSON of a note of 64 KiB at most."""

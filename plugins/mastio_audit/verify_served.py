@@ -10,11 +10,11 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 
-from mastio.transparency.merkle import WIDTH, Node, leaf_hash
-from mastio.transparency.notes import NoteError, parse_vkey
 from mastio_audit.chain import ChainError
 from mastio_audit.recompute import Progress, Recomputation, Report
 from mastio_audit.tiles import ENTRIES, Tile, iter_bundle, write_path
+from mastio_primitives.transparency.merkle import WIDTH, Node, leaf_hash
+from mastio_primitives.transparency.notes import NoteError, parse_vkey
 
 Fetch = Callable[[str], bytes]
 """The content at a path below `/v1/audit/log/`. Raises `Absent`."""

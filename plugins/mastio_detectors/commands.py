@@ -10,8 +10,8 @@ import httpx
 import orjson
 
 from mastio.administer import add_verb, administer, item_path, pages, print_one, print_rows, read_text
-from mastio.client.enroll import Refused, send
 from mastio.errors import ConfigurationError
+from mastio_client.enroll import Refused, send
 
 MEANING = "list, show, add, remove detector policies; allow a tool, explain"
 

@@ -14,7 +14,7 @@ import hmac
 import os
 
 from mastio.host_memory import SIZE, HostMemory
-from mastio.jose import encode_base64url
+from mastio_primitives.jwk import encode_base64url
 
 BUCKET = 30
 """Seconds that a nonce is the newest; it stays valid for one bucket more."""

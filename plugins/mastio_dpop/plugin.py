@@ -13,11 +13,11 @@ from mastio.errors import AuthenticationError, Unavailable
 from mastio.exchange import Credential, ProofCredential, Recorded, Reply, RequestHead
 from mastio.hooks import Hooks, Plugin, PluginSettings
 from mastio.host_memory import Busy
-from mastio.jose import encode_base64url
 from mastio.presented import parse_presented
 from mastio.services import Services
 from mastio_dpop.memory import Full, Memory
 from mastio_dpop.proof import Expected, KeyCache, NonceError, ProofError, parse_proof, verify_proof
+from mastio_primitives.jwk import encode_base64url
 
 
 class Settings(PluginSettings):

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from mastio.jose import ALGORITHMS, JoseError, PublicKey, SignedToken, parse_compact, parse_public_jwk, verify_signature
+from mastio.jose import ALGORITHMS, SignedToken, parse_compact, verify_signature
+from mastio_primitives.jwk import JoseError, PublicKey, parse_public_jwk
 
 MAX_AGE = 60
 """Seconds that `iat` may lie in the past."""

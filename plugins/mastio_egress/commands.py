@@ -10,8 +10,8 @@ from typing import Any, get_args
 import httpx
 
 from mastio.administer import add_verb, administer, item_path, pages, print_one, print_rows
-from mastio.client.enroll import send
 from mastio.errors import ConfigurationError
+from mastio_client.enroll import send
 from mastio_egress.connection import CredentialKind
 from mastio_egress.connection_secrets import OPTIONS
 

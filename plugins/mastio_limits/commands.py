@@ -9,7 +9,7 @@ import httpx
 
 from mastio.administer import add_verb, administer, item_path, pages, print_one, print_rows
 from mastio.budgets import Period
-from mastio.client.enroll import send
+from mastio_client.enroll import send
 
 MEANING = "list, show, add, remove limits of requests, tokens and USD"
 

@@ -11,8 +11,8 @@ from typing import Any
 import httpx
 
 from mastio.administer import add_verb, administer, item_path, pages, plain, print_one, print_rows
-from mastio.client.enroll import send
 from mastio.errors import ConfigurationError
+from mastio_client.enroll import send
 
 MEANING = "list, show, add, change, test, remove LLM providers"
 

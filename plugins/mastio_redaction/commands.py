@@ -9,8 +9,8 @@ import httpx
 import orjson
 
 from mastio.administer import add_verb, administer, item_path, pages, print_one, print_rows, read_text
-from mastio.client.enroll import send
 from mastio.errors import ConfigurationError
+from mastio_client.enroll import send
 from mastio_redaction.redaction_policy import Direction, Strategy, Treatment
 
 MEANING = "list, show, add, remove redaction policies; explain and reidentify"

@@ -13,19 +13,17 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from mastio.jose import (
-    JoseError,
-    PublicKey,
-    SignedToken,
-    encode_base64url,
-    encode_public_jwk,
-    parse_compact,
-    parse_public_jwk,
-    sign_es256,
-    verify_signature,
-)
+from mastio.jose import SignedToken, parse_compact, verify_signature
 from mastio.rotation import current, in_force
 from mastio.store.base import Agent, SigningKey
+from mastio_primitives.jwk import (
+    JoseError,
+    PublicKey,
+    encode_base64url,
+    encode_public_jwk,
+    parse_public_jwk,
+    sign_es256,
+)
 
 P256_ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
 TOKEN_AGE = 600

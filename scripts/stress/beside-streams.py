@@ -31,7 +31,7 @@ try:
     from lib.own import Own, another_stub, run_own
     from lib.streams import is_whole
 
-    from mastio.client import Identity as Client
+    from mastio_client import Identity as Client
 except ModuleNotFoundError as missing:
     print(f"The Python module {missing.name} is missing.", file=sys.stderr)
     print("Run this with the project's Python environment.", file=sys.stderr)

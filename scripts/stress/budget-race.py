@@ -35,7 +35,7 @@ try:
     from lib.own import Own, run_own, said
     from lib.streams import DIALECTS, is_whole
 
-    from mastio.client import Identity as Client
+    from mastio_client import Identity as Client
 except ModuleNotFoundError as missing:
     print(f"The Python module {missing.name} is missing.", file=sys.stderr)
     print("Run this with the project's Python environment.", file=sys.stderr)

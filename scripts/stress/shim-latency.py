@@ -28,9 +28,9 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from mastio.client import DPoPAuth, Identity
-from mastio.client.proofs import Prover, hash_token
 from mastio.errors import ConfigurationError
+from mastio_client import DPoPAuth, Identity
+from mastio_client.proofs import Prover, hash_token
 
 ALLOWED_MS = 0.3
 WARM_UP = 50

@@ -11,7 +11,7 @@ from authlib.integrations.httpx_client import OAuth2Client
 from authlib.oauth2.rfc7523 import PrivateKeyJWT
 from joserfc.jwk import ECKey
 
-from mastio.client import Identity
+from mastio_client import Identity
 from support.appliance import Appliance
 
 

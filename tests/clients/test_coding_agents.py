@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from mastio.client import Identity
+from mastio_client import Identity
 from support.appliance import NGINX, Appliance, open_appliance
 from support.certificate_sidecar import open_sidecar
 from support.shim_process import open_shim

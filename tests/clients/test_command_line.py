@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from mastio.client import Identity
+from mastio_client import Identity
 from support.appliance import Appliance, Stub
 from support.shim_process import open_shim
 

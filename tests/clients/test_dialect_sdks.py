@@ -20,8 +20,8 @@ from google import genai
 from google.genai import errors as genai_errors
 from google.genai import types
 
-from mastio.client import Identity, certificate_client
-from mastio.client import httpx2 as newer
+from mastio_client import Identity, certificate_client
+from mastio_client import httpx2 as newer
 from support.appliance import Appliance, Stub, wait_until
 from support.scripted_provider import KEY, Provider, Script, run_provider
 from support.shim_process import open_shim

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from mastio.client import Identity
+from mastio_client import Identity
 from support.node_scripts import FOLDER, run_lines
 
 

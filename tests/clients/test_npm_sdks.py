@@ -17,7 +17,7 @@ from typing import Any
 import orjson
 import pytest
 
-from mastio.client import Identity
+from mastio_client import Identity
 from support.appliance import Appliance, Stub, wait_until
 from support.node_scripts import run_lines
 from support.scripted_provider import KEY, Asked, Provider, Script, run_provider

@@ -22,8 +22,8 @@ from google import genai
 from google.genai import types
 from pydantic import BaseModel
 
-from mastio.client import Identity, certificate_client
-from mastio.client import httpx2 as newer
+from mastio_client import Identity, certificate_client
+from mastio_client import httpx2 as newer
 from support.appliance import Appliance, Stub
 from support.scripted_provider import Provider, Script, run_provider
 

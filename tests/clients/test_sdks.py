@@ -21,8 +21,8 @@ import openai
 import pytest
 from openai.types.chat import ChatCompletionMessageParam
 
-from mastio.client import DPoPAuth, Identity, async_certificate_client, certificate_client
-from mastio.client import httpx2 as newer
+from mastio_client import DPoPAuth, Identity, async_certificate_client, certificate_client
+from mastio_client import httpx2 as newer
 from support.appliance import Appliance, Stub, open_appliance, wait_until
 from support.shim_process import Shim, open_shim
 

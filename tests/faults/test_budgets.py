@@ -15,7 +15,7 @@ from typing import Any
 import httpx
 import pytest
 
-from mastio.client import Identity
+from mastio_client import Identity
 from support.appliance import Appliance, open_appliance, wait_until
 from support.postgresql import create_database
 from support.replica import open_replica

@@ -17,8 +17,8 @@ import asyncpg
 import httpx
 import pytest
 
-from mastio.client import Identity
 from mastio_audit.postgres import dsn
+from mastio_client import Identity
 from support.appliance import Appliance, Stub, open_appliance, wait_until
 from support.journals import ClientJournal, judge
 from support.postgresql import create_database, run_server

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from mastio.transparency import notes
 from mastio_audit.anchors.cosignatures import find_cosigners
+from mastio_primitives.transparency import notes
 from support.appliance import NGINX, Appliance, open_appliance, wait_until
 
 HERE = Path(__file__).parent / "witness"

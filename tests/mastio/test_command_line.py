@@ -13,8 +13,9 @@ import pytest
 
 from mastio import cli
 from mastio.administer import print_one
-from mastio.cli.defaults import fill, read_defaults, relax
 from mastio.errors import ConfigurationError
+from mastio_primitives.command_line import CLOSED_PIPE
+from mastio_primitives.defaults import fill, read_defaults, relax
 
 PROFILES = """
 [prod]
@@ -138,4 +139,4 @@ def test_a_reader_that_goes_away_ends_a_command_quietly() -> None:
     command = [sys.executable, "-m", "mastio", "check", "--data", "/nowhere"]
     done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, check=False)
     os.close(writing)
-    assert (done.returncode, done.stderr) == (cli.CLOSED_PIPE, b"")
+    assert (done.returncode, done.stderr) == (CLOSED_PIPE, b"")

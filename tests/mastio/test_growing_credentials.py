@@ -13,11 +13,12 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from mastio.errors import MastioError
 from mastio.exchange import Principal, RequestHead
-from mastio.jose import MAX_BYTES, JoseError, encode_base64url, encode_public_jwk, sign_es256
+from mastio.jose import MAX_BYTES
 from mastio.presented import parse_password, parse_presented
 from mastio_audit.asking import read_checkpoint, read_entries, read_plain, read_proof, read_tile
 from mastio_audit.doors import ROUTES as LOG_ROUTES
 from mastio_dpop.proof import Expected, KeyCache, ProofError, parse_proof, verify_proof
+from mastio_primitives.jwk import JoseError, encode_base64url, encode_public_jwk, sign_es256
 from mastio_token.access import Issuer, TokenError, peek_assertion_subject, verify_access_token, verify_assertion
 from mastio_token.endpoint import parse_form
 from mastio_token.plugin import ROUTES as TOKEN_ROUTES

@@ -3,16 +3,14 @@ import json
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 
-from mastio.jose import (
+from mastio.jose import SignedToken, parse_compact, verify_signature
+from mastio_primitives.jwk import (
     JoseError,
-    SignedToken,
     decode_base64url,
     encode_base64url,
     encode_public_jwk,
-    parse_compact,
     parse_public_jwk,
     sign_es256,
-    verify_signature,
 )
 from support.vectors import vectors
 from support.weak_keys import WEAK

@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 import trustme
 
-from mastio.transparency import notes
 from mastio_audit.anchors.cosignatures import find_cosigners
+from mastio_primitives.transparency import notes
 from support.appliance import NGINX, Appliance, open_appliance, wait_until
 from support.postgresql import create_database
 from support.timestamp_authority import OPENSSL, Tsa, TsaServer

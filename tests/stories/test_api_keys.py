@@ -8,7 +8,7 @@ import httpx
 import openai
 import pytest
 
-from mastio.client import DPoPAuth, Identity
+from mastio_client import DPoPAuth, Identity
 from support.appliance import Appliance
 
 MESSAGES = [{"role": "user", "content": "hello"}]

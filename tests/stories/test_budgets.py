@@ -16,7 +16,7 @@ from typing import Any
 import httpx
 import pytest
 
-from mastio.client import Identity
+from mastio_client import Identity
 from support.appliance import Appliance, open_appliance, wait_until
 from support.budgets import BUDGETS, make, read
 from support.postgresql import create_database

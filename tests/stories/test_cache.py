@@ -14,8 +14,8 @@ import httpx
 import openai
 import pytest
 
-from mastio.client import Identity
-from mastio.client.enroll import Wish, enroll
+from mastio_client import Identity
+from mastio_client.enroll import Wish, enroll
 from support.appliance import NGINX, Appliance, Stub, open_appliance, wait_until
 from support.postgresql import create_database
 from support.scripted_provider import KEY, Script, run_provider

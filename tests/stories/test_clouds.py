@@ -17,8 +17,8 @@ from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from mastio.client import Identity
-from mastio.client import httpx2 as newer
+from mastio_client import Identity
+from mastio_client import httpx2 as newer
 from support.appliance import Appliance, wait_until
 from support.aws_frames import chunk
 from support.scripted_provider import Asked, Provider, Script, run_provider

@@ -10,8 +10,8 @@ from typing import Any
 import httpx
 import pytest
 
-from mastio.client import Identity
 from mastio.settings import DEFAULT_PLUGINS
+from mastio_client import Identity
 from support.appliance import Appliance, open_appliance
 from support.scripted_provider import Provider, Script, run_provider
 

@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
-from mastio.client import Identity
+from mastio_client import Identity
 from support.appliance import Appliance, Stub, wait_until
 from support.scripted_provider import KEY, Provider, Script, run_provider
 

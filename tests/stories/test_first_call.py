@@ -9,7 +9,7 @@ import httpx
 import openai
 import pytest
 
-from mastio.client import DPoPAuth, Identity
+from mastio_client import DPoPAuth, Identity
 from support.appliance import Appliance, Stub, wait_until
 
 BODY = {"model": "stub/gpt-4o", "messages": [{"role": "user", "content": "hello"}]}

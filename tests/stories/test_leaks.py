@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from mastio.client import Identity
+from mastio_client import Identity
 from mastio_policy.shipped import read_shipped
 from support.appliance import Appliance, open_appliance
 from support.scripted_provider import Provider, Script, run_provider

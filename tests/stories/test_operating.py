@@ -8,7 +8,7 @@ import threading
 import httpx
 import pytest
 
-from mastio.client import Identity
+from mastio_client import Identity
 from support.appliance import Appliance, open_appliance, wait_until
 
 

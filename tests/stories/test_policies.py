@@ -15,8 +15,8 @@ from typing import Any
 import httpx
 import pytest
 
-from mastio.client import Identity
 from mastio.settings import DEFAULT_PLUGINS
+from mastio_client import Identity
 from support.appliance import NGINX, Appliance, Stub, open_appliance, wait_until
 
 POLICIES = "/v1/admin/policies"

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mastio.client import Identity
+from mastio_client import Identity
 from mastio_llm import commands as providers
 from support.appliance import Appliance
 from support.command_verbs import run

@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 import pytest
 
-from mastio.client import Identity
+from mastio_client import Identity
 from support.appliance import Appliance, open_appliance, read_files, wait_until
 from support.dialect_samples import DIALECTS, Talk, events_of
 from support.scripted_provider import Asked, Provider, Script, run_provider

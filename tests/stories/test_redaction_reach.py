@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 import pytest
 
-from mastio.client import Identity
+from mastio_client import Identity
 from support.appliance import Appliance, open_appliance
 from support.scripted_provider import Asked, Provider, Script, run_provider
 

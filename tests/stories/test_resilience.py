@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
-from mastio.client import Identity
+from mastio_client import Identity
 from support.appliance import Appliance, open_appliance
 from support.scripted_provider import Provider, Script, run_provider
 

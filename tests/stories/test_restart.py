@@ -14,8 +14,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from mastio.client import Identity
 from mastio.native import find_supervisor
+from mastio_client import Identity
 from support.appliance import NGINX, Appliance, Stub, open_appliance
 
 BODY = {"model": "stub/m", "messages": [{"role": "user", "content": "hello"}]}

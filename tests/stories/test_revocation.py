@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 import pytest
 
-from mastio.client.identity import Identity
+from mastio_client.identity import Identity
 from support.appliance import Appliance, Stub, open_appliance, wait_until
 
 CHAT = "/v1/chat/completions"

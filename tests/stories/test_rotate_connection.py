@@ -19,7 +19,7 @@ from urllib.parse import quote
 import httpx
 import pytest
 
-from mastio.client import Identity
+from mastio_client import Identity
 from support.appliance import Appliance
 from support.egress_scene import Arrived, Handler, Scene, open_scene
 

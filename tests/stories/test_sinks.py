@@ -16,9 +16,9 @@ import asyncpg
 import pytest
 import trustme
 
-from mastio.client import Identity
 from mastio_audit import chain
 from mastio_audit.postgres import dsn
+from mastio_client import Identity
 from support.appliance import Appliance, open_appliance, wait_until
 from support.ports import take_port
 from support.postgresql import create_database

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from mastio.client import Identity
+from mastio_client import Identity
 from support.appliance import Appliance, open_appliance, wait_until
 from support.provider_side import permit_provider_side
 from support.scripted_provider import Provider, Script, run_provider

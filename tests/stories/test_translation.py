@@ -9,7 +9,7 @@ from typing import Any
 import openai
 import pytest
 
-from mastio.client import Identity, certificate_client
+from mastio_client import Identity, certificate_client
 from support.appliance import Appliance, Stub
 from support.provider_side import permit_provider_side
 from support.scripted_provider import KEY, Provider, Script, run_provider

@@ -15,7 +15,7 @@ import httpx
 import openai
 import pytest
 
-from mastio.client import Identity, certificate_client
+from mastio_client import Identity, certificate_client
 from support.appliance import Appliance, Stub, wait_until
 from support.aws_frames import chunk
 from support.scripted_provider import KEY, Provider, Script, run_provider

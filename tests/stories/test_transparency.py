@@ -17,14 +17,14 @@ from typing import Any
 import httpx
 import pytest
 
-from mastio.client import Identity
-from mastio.client.call import open_client
-from mastio.client.receipt import fetch_vkey, verify_receipt
-from mastio.transparency import merkle, notes
-from mastio.transparency.merkle import ProofError
-from mastio.transparency.notes import Checkpoint, NoteError, Verifier
 from mastio_audit import chain, tiles
 from mastio_audit.keys import read_succession
+from mastio_client import Identity
+from mastio_client.call import open_client
+from mastio_client.receipt import fetch_vkey, verify_receipt
+from mastio_primitives.transparency import merkle, notes
+from mastio_primitives.transparency.merkle import ProofError
+from mastio_primitives.transparency.notes import Checkpoint, NoteError, Verifier
 from support.appliance import NGINX, Appliance, open_appliance, wait_until
 
 LOG = "/v1/audit/log"

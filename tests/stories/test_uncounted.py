@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
-from mastio.client import Identity
+from mastio_client import Identity
 from support.appliance import Appliance, wait_until
 from support.budgets import BUDGETS, make, read
 from support.provider_side import permit_provider_side

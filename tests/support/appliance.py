@@ -26,8 +26,8 @@ from typing import Any
 import apsw
 import httpx
 
-from mastio.client import DPoPAuth, Identity
-from mastio.client.enroll import Wish, enroll
+from mastio_client import DPoPAuth, Identity
+from mastio_client.enroll import Wish, enroll
 from support.ports import take_port
 
 NGINX = shutil.which("nginx", path=os.environ.get("PATH", "") + ":/usr/sbin")

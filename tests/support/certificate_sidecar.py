@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from mastio.client import Identity
+from mastio_client import Identity
 from support.appliance import Appliance
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
-FOLDERS = ("mastio", "plugins", "tests/support")
+FOLDERS = ("mastio", "plugins", "client", "tests/support")
 """Where the modules of the map are. Modules of the last are named `support.…`, as tests import them."""
 
 EFFECTS = (
@@ -100,7 +100,7 @@ class Module:
 def name_of(path: str) -> str:
     """The dotted name of the file at a path: `plugins/mastio_llm/sse.py` is `mastio_llm.sse`."""
     parts = path.removesuffix(".py").split("/")
-    parts = parts[1:] if parts[0] in ("plugins", "tests") else parts
+    parts = parts[1:] if parts[0] in ("plugins", "client", "tests") else parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
@@ -203,6 +203,11 @@ class CodeMap:
     def plugins(self) -> list[Module]:
         return [module for module in self.product if module.path.startswith("plugins/")]
 
+    @property
+    def client(self) -> list[Module]:
+        """The modules of the distribution `mastio-client`."""
+        return [module for module in self.product if module.path.startswith("client/")]
+
     def all_arrows(self, name: str) -> frozenset[str]:
         return self.arrows[name] | self.late[name]
 
@@ -228,12 +233,13 @@ class CodeMap:
         return not any(self.modules[one].effects() for one in self.reached(name))
 
     def package_of(self, name: str) -> str:
-        """A folder of the core, the core's own files, a plugin, or the tests' support."""
-        if name == "mastio.__main__":
-            return "mastio.cli"
+        """A folder of the core or of the client, their own files, a plugin, or the tests' support."""
+        top, _, rest = name.partition(".")
+        if rest == "__main__":
+            return f"{top}.cli"
         folder = ".".join(name.split(".")[:2])
         is_folder = folder in self.modules and self.modules[folder].is_package
-        return folder if name.startswith("mastio.") and is_folder else name.split(".")[0]
+        return folder if is_folder and self.modules[folder].path.startswith(("mastio/", "client/")) else top
 
     def packages(self) -> dict[str, list[Module]]:
         found: dict[str, list[Module]] = defaultdict(list)
@@ -285,8 +291,8 @@ def read_code() -> CodeMap:
     return CodeMap({file.relative_to(ROOT).as_posix(): file.read_text("utf-8") for file in files})
 
 
-NOT_CORE = {"mastio.client"}
-"""Packages below `mastio/` that are no part of the core: the agent's side."""
+NOT_CORE: set[str] = set()
+"""Packages below `mastio/` that are no part of the core."""
 
 
 def lines_of_core(code: CodeMap) -> int:

@@ -14,8 +14,6 @@ from support.code_map import IMPORTING, CodeMap, Module, dotted, find_cycle
 VERBS = "mastio.cli"
 """The package of the command line, whose verbs may show what a plugin offers."""
 
-CLIENT = "mastio.client"
-
 NOT_FOR_PLUGINS = {"mastio.cli", "mastio.control"}
 """Packages of programs: what plugins and the core are put together in."""
 
@@ -40,8 +38,8 @@ def find_plugins_in_plugins(code: CodeMap) -> list[str]:
     return [
         f"{module.name} imports the plugin {other}"
         for module in code.plugins
-        for other in _first_parties(code, module)
-        if other.startswith("mastio_") and code.package_of(other) != code.package_of(module.name)
+        for other in _plugins_of(code, module)
+        if code.package_of(other) != code.package_of(module.name)
     ]
 
 
@@ -51,8 +49,7 @@ def find_plugins_in_core(code: CodeMap) -> list[str]:
         f"{module.name} imports the plugin {other}"
         for module in code.core
         if code.package_of(module.name) != VERBS
-        for other in _first_parties(code, module)
-        if other.startswith("mastio_")
+        for other in _plugins_of(code, module)
     ]
 
 
@@ -62,17 +59,17 @@ def find_plugins_in_verbs(code: CodeMap) -> list[str]:
         f"{module.name} imports the plugin {other}"
         for module in code.core
         if code.package_of(module.name) == VERBS
-        for other in code.all_arrows(module.name)
-        if other.startswith("mastio_")
+        for other in _plugins_of(code, module)
     ]
 
 
 def find_core_closed_to_plugins(code: CodeMap) -> list[str]:
-    """A plugin imports of the core what is pure and what says `For plugins.`, and nothing of a program's package."""
+    """A plugin imports of core and client what is pure or says `For plugins.`, and nothing of a program's package."""
     found = []
     for module in code.plugins:
         for other in code.all_arrows(module.name):
-            if other.startswith("mastio_") or code.package_of(other) == CLIENT:
+            ours = code.modules[other]
+            if ours.path.startswith(("plugins/", "client/")):
                 continue
             ours = code.modules[other]
             is_program = code.package_of(other) in NOT_FOR_PLUGINS
@@ -112,13 +109,13 @@ def find_tests_in_product(code: CodeMap) -> list[str]:
 
 
 def find_server_in_client(code: CodeMap) -> list[str]:
-    """What the client imports of the server."""
+    """The client's distribution imports nothing of the appliance and its plugins."""
+    own = {module.name for module in code.client}
     return [
-        f"{module.name} imports {other}"
-        for module in code.core
-        if code.package_of(module.name) == CLIENT
-        for other in code.all_arrows(module.name)
-        if code.package_of(other) != CLIENT
+        f"{module.name} imports {name}"
+        for module in code.client
+        for name in sorted({*code.all_arrows(module.name), *module.names(), *module.by_text})
+        if name.startswith("mastio") and not any(_is_in(name, (one,)) for one in own)
     ]
 
 
@@ -220,9 +217,9 @@ def find_loading_by_text(code: CodeMap) -> list[str]:
     return [f"{module.name} loads {text}" for module in code.product for text in module.by_text]
 
 
-def _first_parties(code: CodeMap, module: Module) -> Iterator[str]:
-    """The modules that a module imports or names in a text, ours and those of plugins that are not in the map."""
-    yield from sorted(code.all_arrows(module.name))
+def _plugins_of(code: CodeMap, module: Module) -> Iterator[str]:
+    """The modules of plugins that a module imports or names in a text, also of plugins that are not in the map."""
+    yield from sorted(one for one in code.all_arrows(module.name) if code.modules[one].path.startswith("plugins/"))
     for name in sorted(set(module.names()) | set(module.by_text)):
         if name.split(".")[0] not in code.modules and name.startswith("mastio_"):
             yield name

@@ -11,9 +11,10 @@ from collections.abc import Iterator, Mapping
 from support.code_map import CodeMap, Module, dotted
 
 OUTSIDE = (
-    "mastio.__main__", "mastio.administer", "mastio.cli", "mastio.client", "mastio.compose", "mastio.demo",
-    "mastio.forked", "mastio.forking", "mastio.native", "mastio.nginx", "mastio.prepare", "mastio.reloading",
-    "mastio.serving", "mastio.store.migrations", "mastio.supervisor", "mastio_audit.verify", "mastio_llm.stubs",
+    "mastio.__main__", "mastio.administer", "mastio.cli", "mastio.compose", "mastio.demo", "mastio.forked",
+    "mastio.forking", "mastio.native", "mastio.nginx", "mastio.prepare", "mastio.reloading", "mastio.store.migrations",
+    "mastio.supervisor", "mastio_audit.verify", "mastio_llm.stubs", "mastio_client", "mastio_primitives.command_line",
+    "mastio_primitives.defaults", "mastio_primitives.serving",
 )  # fmt: skip
 """What runs beside the appliance, not in a worker: the command line, the agent's side, who starts and keeps workers.
 And the `commands` of each plugin."""
@@ -26,7 +27,7 @@ WAYS_OUT = {
     "mastio/resolver.py": "asks the name servers",
     "mastio/services.py": "names a socket's type only",
     "mastio/worker.py": "is given its listening socket",
-    "mastio/protocol.py": "the server's side of HTTP",
+    "client/mastio_primitives/http_protocol.py": "the server's side of HTTP",
     "mastio/sigv4.py": "signs; nothing is sent",
     "mastio/store/postgresql.py": "the appliance's own database",
     "mastio/store/key_sources.py": "runs the admin's command for a key",
@@ -123,10 +124,10 @@ def find_secrets_made_when_loaded(code: CodeMap) -> list[str]:
 
 
 def find_ed25519_loaded_elsewhere(code: CodeMap) -> list[str]:
-    """The library accepts weak keys; `mastio.ed25519` alone loads keys, and refuses them."""
+    """The library accepts weak keys; `mastio_primitives.ed25519` alone loads keys, and refuses them."""
     loading = {module.name for module in code.product
                if any(name.endswith("Ed25519PublicKey.from_public_bytes") for name in module.calls)}  # fmt: skip
-    return [f"{name} loads Ed25519 keys itself" for name in sorted(loading ^ {"mastio.ed25519"})]
+    return [f"{name} loads Ed25519 keys itself" for name in sorted(loading ^ {"mastio_primitives.ed25519"})]
 
 
 def find_broad_excepts(code: CodeMap) -> list[str]:

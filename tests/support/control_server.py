@@ -13,6 +13,7 @@ from pathlib import Path
 from time import time
 from typing import Any
 
+import pytest
 import uvicorn
 
 from mastio.control import application
@@ -125,3 +126,10 @@ async def _run(
     await server.serve([door])
     await directory.close()
     await database.close()
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """One appliance for all tests of a module; each test uses names of its own."""
+    with serve(tmp_path_factory.mktemp("data")) as running:
+        yield running

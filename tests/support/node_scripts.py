@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from mastio.client import Identity
+from mastio_client import Identity
 
 FOLDER = Path(__file__).parents[1] / "clients" / "npm"
 NODE = shutil.which("node")

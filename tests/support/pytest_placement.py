@@ -26,7 +26,7 @@ COSTS = Path(__file__).with_name("costs.json")
 """Seconds of each module in a former run, written by `scripts/test --write-costs`."""
 
 EFFECTS = (
-    "aiohttp", "alembic", "apsw", "asyncpg", "httpx", "httpx2", "mastio.app", "mastio.client.enroll", "mastio.prepare",
+    "aiohttp", "alembic", "apsw", "asyncpg", "httpx", "httpx2", "mastio.app", "mastio_client.enroll", "mastio.prepare",
     "mastio.store.control", "mastio.store.engine", "mastio.store.hot", "mastio.store.migrate", "mastio.supervisor",
     "mastio.upstream", "socket", "sqlite3", "subprocess", "threading",
 )  # fmt: skip

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import httpx
 
-from mastio.client import Identity
+from mastio_client import Identity
 from support.appliance import wait_until
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from mastio.client import Identity
+from mastio_client import Identity
 from support.appliance import NGINX, Appliance, Stub, open_appliance
 from support.threats.agent_kit import Kit
 from support.threats.four_workers import open_four_workers

@@ -18,7 +18,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from mastio.client import Identity
+from mastio_client import Identity
 from support.appliance import NGINX, Appliance, Stub, wait_until
 from support.threats.judge import connect
 

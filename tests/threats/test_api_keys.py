@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from mastio.client import Identity
-from mastio.client.proofs import make_csr, make_key
 from mastio.presented import hash_secret
+from mastio_client import Identity
+from mastio_client.proofs import make_csr, make_key
 from support.appliance import Appliance
 from support.threats.agent_kit import Headers, Kit, hash_of
 from support.threats.api_keys import AGENTS, AMBIGUOUS, INVALID, NO_TOKEN, NOBODY, ODD, WAYS, Keys, changed

@@ -7,7 +7,7 @@ import json
 import httpx
 import pytest
 
-from mastio.client import Identity
+from mastio_client import Identity
 from support.appliance import Appliance
 from support.threats.judge import Answer, Judge, Refusal, refusal
 

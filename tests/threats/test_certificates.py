@@ -13,10 +13,10 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from mastio.client import Identity
-from mastio.client.proofs import make_key
 from mastio.pki.authority import Authority
 from mastio.pki.certificates import Issuer, build_agent_leaf, build_root
+from mastio_client import Identity
+from mastio_client.proofs import make_key
 from support.appliance import Appliance
 from support.threats.agent_kit import Kit
 from support.threats.forged_certificates import by_own_leaf_sent_along, load, show

@@ -17,10 +17,10 @@ from typing import Any, get_args
 import apsw
 import pytest
 
-from mastio.client import Identity
 from mastio.store.key_sources import run_key_command
 from mastio.store.keys import FileKeys
 from mastio.store.sealed import Sealer, SealError
+from mastio_client import Identity
 from mastio_egress.connection import CredentialKind
 from support.appliance import NGINX, Appliance, open_appliance, read_files, wait_until
 from support.threats.canaries import files_of, find

@@ -17,7 +17,7 @@ from urllib.parse import quote
 import httpx
 import pytest
 
-from mastio.client import Identity
+from mastio_client import Identity
 from mastio_llm.stubs.template import PII, SENTENCE
 from support.appliance import NGINX, Appliance, open_appliance, wait_until
 from support.threats.agent_kit import Kit

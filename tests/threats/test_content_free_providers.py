@@ -15,7 +15,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from mastio.client import Identity
+from mastio_client import Identity
 from support.appliance import NGINX, Appliance, open_appliance
 from support.scripted_provider import KEY, Provider, Script, run_provider
 from support.threats.canaries import canary, files_of, find

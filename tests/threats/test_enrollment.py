@@ -18,9 +18,9 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import NameOID
 
-from mastio.client import Identity
-from mastio.client.proofs import make_csr, make_key, sign_enrollment
-from mastio.jose import encode_base64url, encode_public_jwk
+from mastio_client import Identity
+from mastio_client.proofs import make_csr, make_key, sign_enrollment
+from mastio_primitives.jwk import encode_base64url, encode_public_jwk
 from support.appliance import Appliance
 from support.threats.agent_kit import merge
 from support.threats.judge import SELF, Answer, Judge, Refusal, refusal

@@ -10,9 +10,9 @@ from typing import Any
 import httpx
 import pytest
 
-from mastio.client import Identity
-from mastio.client.enroll import Refused, Wish, enroll
-from mastio.client.proofs import make_csr, make_key
+from mastio_client import Identity
+from mastio_client.enroll import Refused, Wish, enroll
+from mastio_client.proofs import make_csr, make_key
 from support.appliance import NGINX, Appliance, open_appliance
 
 AT_ONCE = 10

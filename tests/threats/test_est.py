@@ -17,8 +17,8 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.hazmat.primitives.serialization.pkcs7 import load_der_pkcs7_certificates
 from cryptography.x509.oid import NameOID
 
-from mastio.client import Identity
-from mastio.client.proofs import make_csr, make_key
+from mastio_client import Identity
+from mastio_client.proofs import make_csr, make_key
 from support.appliance import Appliance
 from support.threats.agent_kit import Headers
 from support.threats.judge import EST_ENROLL, SELF, Answer, Judge, Refusal, refusal

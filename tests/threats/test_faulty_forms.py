@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from mastio.client import Identity
+from mastio_client import Identity
 from support.appliance import Appliance, Stub
 from support.threats.faulty_provider import FAULTS, ODD_EVENTS, ArrayRight, ChatRight, Faulty, Right, says
 from support.threats.faulty_scene import Scene, open_scene, verify_nothing_is_left, watch

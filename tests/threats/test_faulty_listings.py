@@ -9,7 +9,7 @@ from contextlib import ExitStack
 import httpx
 import pytest
 
-from mastio.client import Identity
+from mastio_client import Identity
 from support.appliance import Appliance, Stub, wait_until
 from support.threats.faulty_provider import FAULTS, HOLD, Faulty, says
 from support.threats.faulty_scene import describe, described, tcp_sockets

@@ -16,7 +16,7 @@ from functools import partial
 import httpx
 import pytest
 
-from mastio.client import Identity
+from mastio_client import Identity
 from support.appliance import Appliance, Stub, wait_until
 from support.ports import take_port
 from support.scripted_provider import KEY

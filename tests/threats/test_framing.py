@@ -17,7 +17,7 @@ from urllib.parse import quote
 
 import pytest
 
-from mastio.client import Identity
+from mastio_client import Identity
 from support.appliance import Appliance, Stub, wait_until
 from support.threats.judge import (
     CHAT,

@@ -16,8 +16,8 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from mastio.client import Identity
-from mastio.client.proofs import make_csr
+from mastio_client import Identity
+from mastio_client.proofs import make_csr
 from support.appliance import Appliance, Stub, wait_until
 from support.threats.agent_kit import Kit
 from support.threats.entry_points import as_shown, open_worker

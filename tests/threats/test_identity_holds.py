@@ -24,8 +24,8 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from mastio.client import DPoPAuth, Identity
-from mastio.client.proofs import encode_pem_key, make_csr, make_key, sign_enrollment
+from mastio_client import DPoPAuth, Identity
+from mastio_client.proofs import encode_pem_key, make_csr, make_key, sign_enrollment
 from support.appliance import Appliance, Stub, wait_until
 from support.threats.agent_kit import Headers, Kit, hash_of
 from support.threats.entry_points import (

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 import httpx
 import pytest
 
-from mastio.client import Identity
+from mastio_client import Identity
 from support.appliance import Appliance, wait_until
 from support.threats.json_doors import DOORS, MIB, TOKENS, Door
 from support.threats.judge import CHAT, RAW, TALLY, Answer, Judge, Refusal, chat, connect, message, refusal

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mastio.client import Identity
+from mastio_client import Identity
 from support.appliance import Appliance
 from support.threats.json_doors import DOORS, TOKENS
 from support.threats.judge import BODY, CHAT, Answer, Judge, chat, refusal

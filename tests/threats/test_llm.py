@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from mastio.client import Identity
+from mastio_client import Identity
 from support.appliance import Appliance, Stub, wait_until
 from support.provider_side import permit_provider_side
 from support.scripted_provider import KEY, Script, run_provider

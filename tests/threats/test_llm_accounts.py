@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from mastio.client import Identity
+from mastio_client import Identity
 from support.appliance import NGINX, Appliance, open_appliance
 from support.scripted_provider import Provider, Script, run_provider
 

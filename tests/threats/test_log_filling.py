@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from mastio.client import Identity
+from mastio_client import Identity
 from support.appliance import NGINX, Appliance, wait_until
 
 BURST = 20

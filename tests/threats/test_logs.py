@@ -13,8 +13,8 @@ from urllib.parse import quote
 import apsw
 import pytest
 
-from mastio.client import Identity
-from mastio.client.proofs import make_csr, make_key
+from mastio_client import Identity
+from mastio_client.proofs import make_csr, make_key
 from support.appliance import Appliance
 from support.threats.judge import (
     BODY,

@@ -14,7 +14,7 @@ from dataclasses import replace
 import httpx
 import pytest
 
-from mastio.client.proofs import Prover, hash_token
+from mastio_client.proofs import Prover, hash_token
 from support.appliance import Appliance, Identity
 from support.egress_scene import Scene, open_scene
 

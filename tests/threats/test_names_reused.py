@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from mastio.client import Identity
-from mastio.client.enroll import Wish, enroll
+from mastio_client import Identity
+from mastio_client.enroll import Wish, enroll
 from support.appliance import NGINX, Appliance, open_appliance, wait_until
 
 READ = 'permit(principal, action in [Action::"audit.entries", Action::"audit.proof"], resource);'

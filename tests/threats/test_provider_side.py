@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mastio.client import Identity
+from mastio_client import Identity
 from support.appliance import Appliance, Stub
 from support.provider_side import permit_provider_side
 from support.threats.judge import Answer, Judge, refusal

@@ -14,8 +14,8 @@ import httpx
 import pytest
 from cryptography import x509
 
-from mastio.client.proofs import make_csr, make_key
-from mastio.jose import encode_public_jwk
+from mastio_client.proofs import make_csr, make_key
+from mastio_primitives.jwk import encode_public_jwk
 from support.appliance import Appliance, Stub, open_appliance, wait_until
 from support.threats.agent_kit import Kit, hash_of
 from support.threats.json_doors import MIB

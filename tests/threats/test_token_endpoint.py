@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
-from mastio.client.proofs import make_key
+from mastio_client.proofs import make_key
 from support.threats.agent_kit import DROP, Form, Headers, Kit
 from support.threats.judge import TOKEN, Judge, Refusal
 from support.threats.wrong_credentials import (

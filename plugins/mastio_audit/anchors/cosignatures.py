@@ -11,9 +11,9 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from mastio.transparency import notes
-from mastio.transparency.notes import NoteError, Verifier
 from mastio_audit.anchors.place import AnchorError
+from mastio_primitives.transparency import notes
+from mastio_primitives.transparency.notes import NoteError, Verifier
 
 AHEAD = 300.0
 """Seconds that a witness's clock may be ahead of ours."""

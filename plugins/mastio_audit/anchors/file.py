@@ -18,13 +18,13 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from mastio.errors import ConfigurationError
-from mastio.pki.files import sync_folder
-from mastio.transparency import notes
-from mastio.transparency.notes import Checkpoint, NoteError
 from mastio_audit.anchors.place import AnchorError
 from mastio_audit.chain import ChainError, Head
 from mastio_audit.published import verify_beginning
 from mastio_audit.store import LogReader
+from mastio_primitives.files import sync_folder
+from mastio_primitives.transparency import notes
+from mastio_primitives.transparency.notes import Checkpoint, NoteError
 
 PATIENCE = 10.0
 """Seconds that the disk has. One that hangs is asked nothing more until it has answered."""

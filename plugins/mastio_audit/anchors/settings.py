@@ -9,8 +9,8 @@ from typing import Annotated, Literal
 from pydantic import Field, field_validator
 
 from mastio.hooks import BaseUrl, Networks, PluginSettings
-from mastio.transparency import notes
-from mastio.transparency.notes import Verifier
+from mastio_primitives.transparency import notes
+from mastio_primitives.transparency.notes import Verifier
 
 WITNESSES = "witnesses"
 """The name of all witnesses together, in figures and logs."""

@@ -10,9 +10,6 @@ from dataclasses import dataclass
 from mastio.errors import DispatchError, MastioError
 from mastio.exchange import JSON
 from mastio.services import Upstream
-from mastio.transparency import merkle
-from mastio.transparency.merkle import ProofError
-from mastio.transparency.notes import NoteError, Verifier, parse_note, write_extension
 from mastio_audit.anchors.cosignatures import Cosigned, Fork, Remembers, find_cosignature, judge
 from mastio_audit.anchors.figures import Figures
 from mastio_audit.anchors.memory import Memory
@@ -20,6 +17,9 @@ from mastio_audit.anchors.place import AnchorError
 from mastio_audit.chain import ChainError, Head
 from mastio_audit.store import LogReader
 from mastio_audit.tiles import read_proof, read_root
+from mastio_primitives.transparency import merkle
+from mastio_primitives.transparency.merkle import ProofError
+from mastio_primitives.transparency.notes import NoteError, Verifier, parse_note, write_extension
 
 PATIENCE = 20.0
 """Seconds for everything that is said to a witness about one checkpoint."""

@@ -10,9 +10,6 @@ import logging
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from mastio.pki.files import write_public
-from mastio.transparency import notes
-from mastio.transparency.notes import NoteError
 from mastio_audit.anchors.cosignatures import find_cosigners
 from mastio_audit.anchors.figures import Figures
 from mastio_audit.anchors.keeper import Pace
@@ -21,6 +18,9 @@ from mastio_audit.anchors.place import AnchorError
 from mastio_audit.anchors.witness import ForkError, Log, Witness
 from mastio_audit.chain import ChainError, Head
 from mastio_audit.store import LogReader, StoreError
+from mastio_primitives.files import write_public
+from mastio_primitives.transparency import notes
+from mastio_primitives.transparency.notes import NoteError
 
 PACE = Pace()
 _log = logging.getLogger(__name__)

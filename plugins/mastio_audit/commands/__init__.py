@@ -10,10 +10,7 @@ import argparse
 import sys
 
 from mastio.administer import plain
-from mastio.client.enroll import Refused
 from mastio.errors import ConfigurationError
-from mastio.transparency.merkle import ProofError
-from mastio.transparency.notes import NoteError
 from mastio_audit.chain import ChainError
 from mastio_audit.commands import archive as audit_archive
 from mastio_audit.commands import listing as audit_list
@@ -23,6 +20,9 @@ from mastio_audit.commands import receipt as audit_receipt
 from mastio_audit.commands import verify as audit_verify
 from mastio_audit.store import StoreError
 from mastio_audit.verify_served import Absent
+from mastio_client.enroll import Refused
+from mastio_primitives.transparency.merkle import ProofError
+from mastio_primitives.transparency.notes import NoteError
 
 MEANING = "list and verify the audit log; proofs, exports, checkpoints, receipts"
 

@@ -14,16 +14,23 @@ from typing import Any
 
 import httpx
 
-from mastio.client.enroll import read_problem, refusal
 from mastio.errors import ConfigurationError
-from mastio.pki.files import write_public
 from mastio.settings import read_settings
-from mastio.transparency.notes import Checkpoint, NoteError, Verifier, open_checkpoint, parse_vkeys, split_notes
 from mastio_audit.archive import JoinedReader
 from mastio_audit.recompute import Progress
 from mastio_audit.store import LogReader
 from mastio_audit.verify import database_reader, sqlite_reader
 from mastio_audit.verify_served import Absent
+from mastio_client.enroll import read_problem, refusal
+from mastio_primitives.files import write_public
+from mastio_primitives.transparency.notes import (
+    Checkpoint,
+    NoteError,
+    Verifier,
+    open_checkpoint,
+    parse_vkeys,
+    split_notes,
+)
 
 LOG = "/v1/audit/log"
 ARCHIVES = "archives"

@@ -17,13 +17,13 @@ import orjson
 
 from mastio.administer import connect
 from mastio.errors import ConfigurationError
-from mastio.transparency import merkle, notes
-from mastio.transparency.merkle import ProofError, leaf_hash
-from mastio.transparency.notes import Checkpoint, Verifier
 from mastio_audit import tiles
 from mastio_audit.commands import places
 from mastio_audit.store import LogReader
 from mastio_audit.verify_served import Absent
+from mastio_primitives.transparency import merkle, notes
+from mastio_primitives.transparency.merkle import ProofError, leaf_hash
+from mastio_primitives.transparency.notes import Checkpoint, Verifier
 
 
 def add_verbs(verbs: Any) -> None:

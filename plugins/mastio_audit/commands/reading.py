@@ -16,11 +16,11 @@ import orjson
 
 from mastio.administer import connect
 from mastio.errors import ConfigurationError
-from mastio.transparency import notes
-from mastio.transparency.notes import Verifier
 from mastio_audit import tiles
 from mastio_audit.commands import places
 from mastio_audit.store import LogReader
+from mastio_primitives.transparency import notes
+from mastio_primitives.transparency.notes import Verifier
 
 PAGE = 1000
 

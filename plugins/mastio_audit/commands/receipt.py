@@ -9,11 +9,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from mastio.client.call import open_client
-from mastio.client.identity import Identity
-from mastio.client.receipt import fetch_vkey, verify_receipt
-from mastio.transparency.notes import split_notes
 from mastio_audit.commands import places
+from mastio_client.call import open_client
+from mastio_client.identity import Identity
+from mastio_client.receipt import fetch_vkey, verify_receipt
+from mastio_primitives.transparency.notes import split_notes
 
 
 def add_verbs(verbs: Any) -> None:

@@ -15,7 +15,6 @@ import httpx
 import orjson
 
 from mastio.administer import connect, plain
-from mastio.client.enroll import Refused
 from mastio.errors import ConfigurationError
 from mastio_audit import spending
 from mastio_audit.asking import USAGE, parse_by
@@ -24,6 +23,7 @@ from mastio_audit.commands import places
 from mastio_audit.search import find_first
 from mastio_audit.spending import COUNTS, DIMENSIONS, Dimension, Question, Sums
 from mastio_audit.store import LogReader, StoreError
+from mastio_client.enroll import Refused
 
 MEANING = "what calls of models used: requests, tokens, USD, by agent, model, day or group"
 

@@ -13,7 +13,6 @@ from typing import IO, Any
 
 from mastio.administer import connect, plain
 from mastio.errors import ConfigurationError
-from mastio.transparency.notes import NoteError, parse_vkeys
 from mastio_audit.archive import Archives
 from mastio_audit.commands import places
 from mastio_audit.recompute import Recomputation, Report
@@ -21,6 +20,7 @@ from mastio_audit.trust import Keyring
 from mastio_audit.verify import verify_log
 from mastio_audit.verify_export import verify_export
 from mastio_audit.verify_served import verify_served
+from mastio_primitives.transparency.notes import NoteError, parse_vkeys
 
 
 def add_verbs(verbs: Any) -> None:

@@ -15,9 +15,9 @@ from typing import Any
 
 import orjson
 
-from mastio.transparency.merkle import leaf_hash
 from mastio_audit import chain
 from mastio_audit.chain import ChainError
+from mastio_primitives.transparency.merkle import leaf_hash
 
 UNREADABLE = "audit.unreadable"
 

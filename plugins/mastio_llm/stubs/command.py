@@ -19,9 +19,9 @@ import uvicorn
 from mastio.administer import plain
 from mastio.errors import ConfigurationError
 from mastio.protocol import JoiningProtocol
-from mastio.serving import Server, tcp_url
 from mastio_llm.stubs.llm import StubProvider
 from mastio_llm.stubs.template import Settings, parse_duration
+from mastio_primitives.serving import Server, tcp_url
 
 MEANING = "run a stand-in for an LLM provider"
 

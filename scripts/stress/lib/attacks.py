@@ -29,8 +29,8 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from mastio.client import DPoPAuth, Identity
-from mastio.client.proofs import Prover, hash_token
+from mastio_client import DPoPAuth, Identity
+from mastio_client.proofs import Prover, hash_token
 
 JSON, NDJSON, FORM = "application/json", "application/x-ndjson", "application/x-www-form-urlencoded"
 CHAT, RESPONSES, MESSAGES, TOKEN, ENROLL = (

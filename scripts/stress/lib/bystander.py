@@ -18,7 +18,7 @@ import aiohttp
 from lib.machine import CannotRun
 from lib.own import Own
 
-from mastio.client import Identity
+from mastio_client import Identity
 
 LAG = re.compile(r'^mastio_event_loop_lag_seconds\{worker="\d+"\} (\S+)$', re.MULTILINE)
 CALL = {"model": "stub-openai/m", "max_tokens": 9, "messages": [{"role": "user", "content": "hello"}]}

@@ -22,8 +22,8 @@ from typing import Any
 import httpx
 from lib.machine import CannotRun, Process, find_processes
 
-from mastio.client.enroll import Refused, Wish, enroll
 from mastio.errors import ConfigurationError
+from mastio_client.enroll import Refused, Wish, enroll
 
 START_SECONDS = 60.0
 STOP_SECONDS = 60.0

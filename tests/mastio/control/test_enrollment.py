@@ -11,8 +11,8 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from mastio.exchange import STRANGER
-from mastio.jose import encode_public_jwk, parse_public_jwk
 from mastio.pki.certificates import verify_chain
+from mastio_primitives.jwk import encode_public_jwk, parse_public_jwk
 from support.control_plane import ADMIN, NOW, TRUST_DOMAIN, World, agent, make_csr, make_key, proof
 
 P384 = ec.generate_private_key(ec.SECP384R1())

@@ -13,8 +13,8 @@ from cryptography.hazmat.primitives.serialization import Encoding, load_pem_priv
 from mastio.errors import ConfigurationError
 from mastio.pki.authority import Authority
 from mastio.pki.certificates import Revoked, verify_chain
-from mastio.pki.files import create_private, write_private
 from mastio.pki.revocation import FRESH_SECONDS, RevocationList
+from mastio_primitives.files import create_private, write_private
 from support.authorities import DAY, NOW, TD, p256
 
 FILES = {"root.crt", "root.key", "intermediate.crt", "intermediate.key", "ca.crt", "clients.pem"}

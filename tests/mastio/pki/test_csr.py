@@ -8,7 +8,6 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 
-from mastio.jose import JoseError, encode_public_jwk, parse_public_jwk
 from mastio.pki.csr import (
     MAX_BYTES,
     PossessionError,
@@ -20,6 +19,7 @@ from mastio.pki.csr import (
     possession_message,
     verify_possession,
 )
+from mastio_primitives.jwk import JoseError, encode_public_jwk, parse_public_jwk
 from support.authorities import URI, make_csr, p256
 from support.weak_keys import WEAK, weak_csr
 

@@ -6,10 +6,10 @@ import base64
 
 import pytest
 
-from mastio.transparency import notes
-from mastio.transparency.notes import Checkpoint, NoteError, Signer
 from mastio_audit.anchors.cosignatures import Answer, Cosigned, Fork, Remembers, find_cosignature, find_cosigners, judge
 from mastio_audit.anchors.place import AnchorError
+from mastio_primitives.transparency import notes
+from mastio_primitives.transparency.notes import Checkpoint, NoteError, Signer
 from support.witness_server import WitnessServer
 
 SIZE = "text/x.tlog.size"

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from mastio.errors import ConfigurationError
-from mastio.transparency import notes
-from mastio.transparency.merkle import EMPTY_ROOT
-from mastio.transparency.notes import Checkpoint, Signer
 from mastio_audit.anchors.file import FileAnchor, find_last
 from mastio_audit.anchors.place import AnchorError
 from mastio_audit.chain import Head
+from mastio_primitives.transparency import notes
+from mastio_primitives.transparency.merkle import EMPTY_ROOT
+from mastio_primitives.transparency.notes import Checkpoint, Signer
 
 ORIGIN = "test.example/audit"
 SIGNER, OTHER = Signer(ORIGIN, bytes(32)), Signer("other.example/audit", bytes(32))

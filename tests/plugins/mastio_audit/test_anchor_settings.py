@@ -10,10 +10,10 @@ import pytest
 from pydantic import ValidationError
 
 from mastio.errors import ConfigurationError
-from mastio.transparency.notes import COSIGNATURE, Signer, Verifier
 from mastio.upstream import Pools
 from mastio_audit.anchors import Anchors
 from mastio_audit.plugin import AuditSettings
+from mastio_primitives.transparency.notes import COSIGNATURE, Signer, Verifier
 from support.weak_keys import WEAK
 
 FILE = {"name": "a", "kind": "file", "path": "/mnt/anchor"}

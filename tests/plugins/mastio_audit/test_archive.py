@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mastio.exchange import Entry
-from mastio.transparency import merkle, notes
-from mastio.transparency.merkle import leaf_hash
 from mastio_audit import archiving, tiles
 from mastio_audit.archive import Archive, Archives
 from mastio_audit.chain import Head
@@ -21,6 +19,8 @@ from mastio_audit.sequencer import Sequencer
 from mastio_audit.store import Batch, StoreError
 from mastio_audit.trust import Keyring
 from mastio_audit.verify_served import verify_served
+from mastio_primitives.transparency import merkle, notes
+from mastio_primitives.transparency.merkle import leaf_hash
 from support.audit.archived_log import LATER, SIZE, Archived, rows_all
 from support.audit.verification import (
     FIRST,

@@ -13,8 +13,6 @@ import pytest
 
 from mastio.errors import MastioError
 from mastio.exchange import Entry
-from mastio.transparency import merkle, notes
-from mastio.transparency.merkle import leaf_hash
 from mastio_audit import tiles
 from mastio_audit.archive import JoinedReader
 from mastio_audit.archiving import Limits, archive
@@ -25,6 +23,8 @@ from mastio_audit.search import Wanted
 from mastio_audit.sequencer import Sequencer
 from mastio_audit.store import Batch, StoreError
 from mastio_audit.verify import verify_log
+from mastio_primitives.transparency import merkle, notes
+from mastio_primitives.transparency.merkle import leaf_hash
 from support.audit.archived_log import SIZE, Archived
 from support.audit.verification import (
     FIRST,

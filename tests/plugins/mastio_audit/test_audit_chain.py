@@ -16,9 +16,9 @@ import pytest
 import rfc8785
 
 from mastio.exchange import Entry, Phase
-from mastio.transparency.merkle import Tree
 from mastio_audit import chain
 from mastio_audit.chain import ChainError, Head, Row
+from mastio_primitives.transparency.merkle import Tree
 
 MakeEntry = Callable[..., Entry]
 VECTORS = Path(os.environ.get("MASTIO_VECTORS", Path(__file__).parents[4] / "shared" / "vectors"))

@@ -7,11 +7,11 @@ from typing import Any
 import httpx
 import pytest
 
-from mastio.client.enroll import Refused
 from mastio.errors import ConfigurationError
 from mastio_audit.commands import places as audit_places
 from mastio_audit.commands.places import fetch
 from mastio_audit.verify_served import Absent
+from mastio_client.enroll import Refused
 
 
 def client_of(*replies: httpx.Response) -> tuple[httpx.Client, list[str]]:

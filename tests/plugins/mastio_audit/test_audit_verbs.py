@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mastio.errors import BadRequest
-from mastio.transparency import merkle, notes
-from mastio.transparency.merkle import leaf_hash
+from mastio_primitives.transparency import merkle, notes
+from mastio_primitives.transparency.merkle import leaf_hash
 from support.audit.verification import (
     FIRST,
     STRANGER,

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mastio.exchange import Entry, Phase
-from mastio.transparency.merkle import EMPTY_ROOT, Node, Tree
 from mastio_audit import chain
 from mastio_audit import commands as audit
 from mastio_audit.chain import Head, Row
 from mastio_audit.store import Batch, Build, Extent
 from mastio_audit.verify import PAGE, verify_log
+from mastio_primitives.transparency.merkle import EMPTY_ROOT, Node, Tree
 from support.tier import positions
 
 if TYPE_CHECKING:

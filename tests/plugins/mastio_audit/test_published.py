@@ -13,13 +13,13 @@ import pytest
 from mastio.errors import AuditError
 from mastio.exchange import Entry
 from mastio.store.base import SigningKey
-from mastio.transparency import notes
-from mastio.transparency.notes import Checkpoint, NoteError, Signer
 from mastio_audit import chain
 from mastio_audit.chain import ChainError, Head
 from mastio_audit.keys import LogKeys, read_succession, successions
 from mastio_audit.published import History, Publisher, sign_head
 from mastio_audit.store import StoreError
+from mastio_primitives.transparency import notes
+from mastio_primitives.transparency.notes import Checkpoint, NoteError, Signer
 from support.audit.memory_store import MemoryStore, make
 
 NOW = 1_700_000_000.0

@@ -14,7 +14,6 @@ import pytest
 from pydantic import ValidationError
 
 from mastio.errors import ConfigurationError
-from mastio.transparency.merkle import leaf_hash
 from mastio_audit import plugin
 from mastio_audit.chain import Row
 from mastio_audit.plugin import AuditSettings
@@ -25,6 +24,7 @@ from mastio_audit.sinks.file import FileSink
 from mastio_audit.sinks.postgres import TableCursor
 from mastio_audit.sinks.sink import Sink, SinkError
 from mastio_audit.store import Build, StoreError
+from mastio_primitives.transparency.merkle import leaf_hash
 from tests.plugins.mastio_audit.test_audit_plugin import services_for
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ import orjson
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 
-from mastio.jose import encode_base64url, encode_public_jwk, sign_es256
 from mastio_dpop.proof import Expected, KeyCache, NonceError, ProofError, normalize_htu, parse_proof, verify_proof
+from mastio_primitives.jwk import encode_base64url, encode_public_jwk, sign_es256
 from support.weak_keys import WEAK, forge
 
 KEY = ec.derive_private_key(11, ec.SECP256R1())

@@ -12,11 +12,11 @@ import pytest
 
 from mastio.errors import AuditError
 from mastio.exchange import Entry, Phase
-from mastio.transparency.merkle import Node
 from mastio_audit import chain
 from mastio_audit.chain import Head, Row
 from mastio_audit.sequencer import Sequencer
 from mastio_audit.store import Build, Extent, OpenIntent, Space, StoreError
+from mastio_primitives.transparency.merkle import Node
 
 Fault = Literal["before", "after", "defect"]
 

@@ -19,9 +19,6 @@ import orjson
 
 from mastio.errors import MastioError
 from mastio.exchange import Entry
-from mastio.transparency import notes
-from mastio.transparency.merkle import Tree, leaf_hash
-from mastio.transparency.notes import Checkpoint, Signer
 from mastio_audit import chain
 from mastio_audit import commands as audit
 from mastio_audit.chain import Head
@@ -31,6 +28,9 @@ from mastio_audit.sqlite import SqliteReader
 from mastio_audit.store import Batch, join
 from mastio_audit.trust import Keyring
 from mastio_audit.verify_served import Absent, verify_served
+from mastio_primitives.transparency import notes
+from mastio_primitives.transparency.merkle import Tree, leaf_hash
+from mastio_primitives.transparency.notes import Checkpoint, Signer
 
 ORIGIN = "test.example/audit"
 FIRST, SECOND, STRANGER = (Signer(ORIGIN, bytes([n]) * 32) for n in (1, 2, 3))

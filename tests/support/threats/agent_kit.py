@@ -13,12 +13,12 @@ from typing import Any
 import orjson
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 
-from mastio.client import Identity
-from mastio.client.proofs import PrivateKey, key_thumbprint
-from mastio.jose import decode_base64url, encode_base64url, encode_public_jwk, sign_es256
 from mastio.store.base import SigningKey
 from mastio.store.keys import FileKeys
 from mastio.store.sealed import Sealer
+from mastio_client import Identity
+from mastio_client.proofs import PrivateKey, key_thumbprint
+from mastio_primitives.jwk import decode_base64url, encode_base64url, encode_public_jwk, sign_es256
 from mastio_token.access import TokenKey
 from support.appliance import Appliance
 from support.threats.judge import BODY, CHAT, TOKEN, Answer

@@ -6,7 +6,7 @@ import base64
 from collections.abc import Callable
 from typing import Any
 
-from mastio.client import Identity
+from mastio_client import Identity
 from support.appliance import Appliance
 from support.threats.agent_kit import Headers
 from support.threats.judge import BODY, CHAT, Answer, Refusal, refusal

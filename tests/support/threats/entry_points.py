@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 import httpx
 
-from mastio.client import Identity
+from mastio_client import Identity
 from support.appliance import Appliance
 from support.threats.agent_kit import Headers
 from support.threats.judge import Answer, connect, read_answer

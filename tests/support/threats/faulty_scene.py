@@ -12,8 +12,8 @@ from typing import Any
 
 import httpx
 
-from mastio.client import Identity
-from mastio.errors import CODES
+from mastio_client import Identity
+from mastio_primitives.codes import CODES
 from support.appliance import Appliance, Stub, wait_until
 from support.scripted_provider import KEY
 from support.threats.faulty_provider import MIB, Faulty, Right

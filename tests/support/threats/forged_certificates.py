@@ -12,9 +12,9 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from cryptography.x509.oid import NameOID
 
-from mastio.client import Identity
-from mastio.client.proofs import encode_pem_key
 from mastio.pki.certificates import Issuer, build_agent_leaf, encode_pem
+from mastio_client import Identity
+from mastio_client.proofs import encode_pem_key
 
 DOMAIN = "test.example"
 Key = ec.EllipticCurvePrivateKey

@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from mastio.client.proofs import make_csr, make_key
+from mastio_client.proofs import make_csr, make_key
 from support.threats.judge import BODY, CHAT, By
 
 TOKENS = "/v1/admin/enrollment-tokens"

@@ -20,7 +20,7 @@ from typing import Any, Literal
 import apsw
 import httpx
 
-from mastio.client import Identity
+from mastio_client import Identity
 from support.appliance import Appliance, Stub, wait_until
 
 CHAT = "/v1/chat/completions"

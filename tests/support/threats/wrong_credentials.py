@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from mastio.jose import decode_base64url, encode_base64url, encode_public_jwk
+from mastio_primitives.jwk import decode_base64url, encode_base64url, encode_public_jwk
 from mastio_token.access import P256_ORDER
 from support.threats.agent_kit import DROP, Headers, Kit, compact, merge
 from support.threats.judge import Refusal, refusal
