@@ -18,9 +18,9 @@ import uvicorn
 
 from mastio.administer import plain
 from mastio.errors import ConfigurationError
-from mastio.protocol import JoiningProtocol
 from mastio_llm.stubs.llm import StubProvider
 from mastio_llm.stubs.template import Settings, parse_duration
+from mastio_primitives.http_protocol import HttpProtocol
 from mastio_primitives.serving import Server, tcp_url
 
 MEANING = "run a stand-in for an LLM provider"
@@ -149,7 +149,7 @@ def serve(provider: StubProvider, listeners: list[socket.socket], addresses: lis
         provider,
         interface="asgi3",
         loop="uvloop",
-        http=JoiningProtocol,
+        http=HttpProtocol,
         ws="none",
         lifespan="off",
         access_log=False,
