@@ -88,8 +88,8 @@ def test_without_a_good_set_since_the_start_nothing_passes(appliance: Appliance)
     with appliance.admin() as admin:
         for section, row in ROWS.items():
             assert admin.post(f"/v1/admin/{section}", json=row).status_code == 201
-    for statement in DAMAGE.values():
-        damage(appliance, statement)
+    for section in DAMAGE:
+        damage(appliance, section)
     appliance.stop()
     appliance.start_refused("The redaction policy guard is not valid")
     with appliance.admin() as admin, appliance.by_certificate(identity) as agent:
