@@ -133,7 +133,7 @@ class Appliance:
         command = [sys.executable, "-m", "mastio", "serve", "--data", str(self.data), "--edge", NGINX]
         environment = {name: value for name, value in os.environ.items() if name not in VENDOR_KEYS}
         with (self.data / "out.log").open("ab") as log:
-            self._process = subprocess.Popen(command, stdout=log, stderr=log, env=environment | self.environment)
+            self._process = subprocess.Popen(command, stdout=log, stderr=log, env={**environment, **self.environment})
 
     def _has_ended(self) -> bool:
         return self._process is not None and self._process.poll() is not None

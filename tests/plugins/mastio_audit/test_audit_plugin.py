@@ -18,9 +18,9 @@ from mastio.hooks import Hooks
 from mastio.services import Services, Worker
 from mastio.store.base import SigningKey
 from mastio.upstream import Pools
-from mastio_audit import chain, plugin
+from mastio_audit import chain
 from mastio_audit.keys import derive
-from mastio_audit.plugin import AuditSettings, is_cut, open_store
+from mastio_audit.plugin import AuditSettings, is_cut, open_store, plugin
 from mastio_audit.postgres import PostgresStore
 from mastio_audit.sqlite import SqliteStore
 from mastio_audit.verify import verify_log

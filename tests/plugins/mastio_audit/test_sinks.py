@@ -14,9 +14,8 @@ import pytest
 from pydantic import ValidationError
 
 from mastio.errors import ConfigurationError
-from mastio_audit import plugin
 from mastio_audit.chain import Row
-from mastio_audit.plugin import AuditSettings
+from mastio_audit.plugin import AuditSettings, plugin
 from mastio_audit.sinks.courier import Courier, Pace
 from mastio_audit.sinks.cursor import Cursor, FileCursor
 from mastio_audit.sinks.figures import Figures

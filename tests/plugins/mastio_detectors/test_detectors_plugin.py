@@ -14,9 +14,8 @@ from mastio.errors import AuditError, BadRequest, MastioError
 from mastio.exchange import Action, Entry, Principal
 from mastio.hooks import Hooks
 from mastio.inspection import Block, Pass, Passage
-from mastio_detectors import plugin
 from mastio_detectors.detector_policy import ClassRule, DetectorRow
-from mastio_detectors.plugin import verify_row
+from mastio_detectors.plugin import plugin, verify_row
 from mastio_detectors.settings import Settings
 from support.collections import Described
 
