@@ -65,7 +65,7 @@ def test_settings_are_applied_by_the_verb_that_up_names(installed: Installed) ->
     assert "redaction.unspoken" in applied.stdout, applied.stdout
 
 
-def test_the_client_alone_enrols_calls_and_renews(installed: Installed) -> None:
+def test_the_client_alone_enrols_calls_verifies_and_renews(installed: Installed) -> None:
     folder, client = installed.folder, installed.client
     client.run("python", "-c", "import mastio", cwd=folder, status=1)
     token = installed.server.run("mastio", "enrollments", "token", "--name", "alone", cwd=folder).stdout.strip()
@@ -75,6 +75,9 @@ def test_the_client_alone_enrols_calls_and_renews(installed: Installed) -> None:
     assert json.loads(called.stdout)["name"] == "alone" and called.stderr.startswith("200  receipt ")
     told = client.run("mastio-client", "chat", "--identity", "alone", "--model", "stub/demo", "Hello", cwd=folder)
     assert told.stdout.strip()
+    index = called.stderr.split()[-1]
+    receipt = client.run("mastio-client", "receipt", index, "--identity", "alone", cwd=folder)
+    assert json.loads(receipt.stdout)["seq"] == int(index) and f"entry {index} is in the log of " in receipt.stderr
     renewed = client.run("mastio-client", "renew", "--identity", "alone", cwd=folder)
     assert renewed.stdout.startswith("alone renewed, valid until ")
 

@@ -15,7 +15,7 @@ OUTSIDE = (
     "mastio.forking", "mastio.native",
     "mastio.nginx", "mastio.prepare", "mastio.reloading", "mastio.store.migrations", "mastio.stubs",
     "mastio.supervisor", "mastio.up_settings", "mastio_audit.verify", "mastio_client", "mastio_primitives.command_line",
-    "mastio_primitives.defaults", "mastio_primitives.serving",
+    "mastio_primitives.defaults", "mastio_primitives.transparency.arguments", "mastio_primitives.serving",
 )  # fmt: skip
 """What runs beside the appliance, not in a worker: the command line, the agent's side, who starts and keeps workers."""
 
