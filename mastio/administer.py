@@ -15,6 +15,7 @@ import httpx
 
 from mastio.errors import ConfigurationError
 from mastio_client.enroll import Refused, open_client, read_ca, send
+from mastio_primitives.command_line import plain as plain
 from mastio_primitives.files import write_private
 
 
@@ -168,11 +169,6 @@ def _cell(value: Any) -> str:
     if isinstance(value, float):
         return format(Decimal(repr(value)), "f")  # never 4.65e-06
     return plain(value if isinstance(value, str) else json.dumps(value))
-
-
-def plain(text: str) -> str:
-    """On one line, and without what a terminal would obey: some of it was written by strangers."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
 def read_text(name: str) -> str:

@@ -15,10 +15,11 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from mastio.errors import ConfigurationError, MastioError
-from mastio.native import Wish, describe_redaction, ensure_stub_port, print_welcome, write_settings
+from mastio.native import describe_redaction, print_welcome
 from mastio.plan import read_plan
 from mastio.plugins import refuse
 from mastio.settings import Settings
+from mastio.up_settings import UpOptions, ensure_stub_port, write_settings
 
 POSTGRES = "postgres"
 """The host in the database's URL that stands for the container beside the app."""
@@ -59,7 +60,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def settle(args: argparse.Namespace) -> dict[str, str]:
     """Write the settings, check them, and say what the containers need to know. Raises `ConfigurationError`."""
-    write_settings(args.config, Wish(args.port, args.public_url, args.workers, args.database, args.redact))
+    write_settings(args.config, UpOptions(args.port, args.public_url, args.workers, args.database, args.redact))
     if args.demo:
         ensure_stub_port(args.config)
     plan, problems = read_plan(args.data, args.config)

@@ -1,7 +1,7 @@
-"""Bring an appliance up on this host, and take it down: what `deploy.sh --native` calls, once Python is there.
+"""Bring an appliance up on this host, and take it down: `mastio up|restart|down|status|logs`.
 
-`python -m mastio.native up|restart|down|status|logs`. Running `up` twice changes nothing; a failure is one sentence and
-a hint, exit status 2.
+`deploy.sh --native` calls `python -m mastio.native` with the same verbs, once Python is there. Running `up` twice
+changes nothing; a failure is one sentence and a hint, exit status 2.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import contextlib
 import fcntl
 import json
 import os
-import re
 import secrets
 import shutil
 import signal
@@ -20,13 +19,10 @@ import ssl
 import subprocess
 import sys
 import time
-import tomllib
 import urllib.error
 import urllib.request
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from mastio import __version__
 from mastio.code_files import digest_code
@@ -35,7 +31,7 @@ from mastio.errors import ConfigurationError, MastioError
 from mastio.nginx import find_nginx
 from mastio.plan import Plan, describe_settings, find_changes, read_plan
 from mastio.plugins import collections_of, refuse
-from mastio.settings_file import set_values
+from mastio.up_settings import UpOptions, ensure_stub_port, open_private, write_settings
 
 START_WITHIN = 60.0
 STOP_WITHIN = 40.0
@@ -43,46 +39,29 @@ RESTART_WITHIN = 90.0
 """Seconds for the restart of each worker, and of the edge."""
 
 COMMAND = "mastio"
-
-TEMPLATE = """\
-# Settings of this appliance. Every key is explained in docs/settings.md; `mastio check` prints what is in force.
-
-[server]
-public_url = "{public_url}"
-trust_domain = "{trust_domain}"
-workers = {workers}
-
-[edge]
-port = {port}
-
-[database]
-url = "{database}"
-
-[redaction]
-unspoken = "{unspoken}"
-"""
-
-
-@dataclass(frozen=True, slots=True)
-class Wish:
-    """The options of `up`; None where the operator said nothing."""
-
-    port: int | None
-    public_url: str | None
-    workers: int | None
-    database: str | None
-    redact: bool | None = None
+SCRIPT = "./deploy.sh"
 
 
 def main() -> int:
-    args = _parser().parse_args()
+    parser = argparse.ArgumentParser(prog="deploy.sh")
+    parser.add_argument("verb", choices=("up", "restart", "down", "status", "logs"))
+    add_data(parser)
+    add_settings(parser)
+    args = parser.parse_args()
+    return run(args.verb, args, SCRIPT)
+
+
+def run(verb: str, args: argparse.Namespace, program: str = COMMAND) -> int:
+    """Carry out a verb and return the exit status. `program`: how the user calls the verbs."""
     data = args.data.resolve()
     try:
-        match args.verb:
+        if program == COMMAND and (data / "compose.env").exists():
+            raise ConfigurationError(f"The appliance of {data} runs in containers.", f"Use {SCRIPT}.")
+        match verb:
             case "up":
-                return up(data, args)
+                return up(data, args, program)
             case "restart":
-                return restart(data, args)
+                return restart(data, args, program)
             case "down":
                 return down(data)
             case "status":
@@ -94,10 +73,13 @@ def main() -> int:
         return 2
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="deploy.sh")
-    parser.add_argument("verb", choices=("up", "restart", "down", "status", "logs"))
+def add_data(parser: argparse.ArgumentParser) -> None:
+    """The option of every verb."""
     parser.add_argument("--data", type=Path, default=Path("data"), help="data folder (default: ./data)")
+
+
+def add_settings(parser: argparse.ArgumentParser) -> None:
+    """The options of `up` and `restart`."""
     parser.add_argument("--config", type=Path, help="settings file (default: DATA/mastio.toml)")
     parser.add_argument("--port", type=int, help="port of the edge (default: 9443)")
     parser.add_argument("--public-url", help="how clients reach it (default: https://localhost:PORT)")
@@ -109,19 +91,19 @@ def _parser() -> argparse.ArgumentParser:
         help="take cards, IBANs, national ids, keys and tokens out of requests (default: yes)",
     )
     parser.add_argument("--demo", action="store_true", help="add a stand-in provider, an agent and one proven call")
-    return parser
 
 
 # --- up --------------------------------------------------------------------------------------------------------------
 
 
-def up(data: Path, args: argparse.Namespace) -> int:
+def up(data: Path, args: argparse.Namespace, program: str) -> int:
     """Start the appliance if it does not run, wait until it is ready, say how to use it."""
     nginx = find_nginx()
     if nginx is None:
-        raise ConfigurationError("nginx is not installed.", "Run ./deploy.sh up as root once, or install nginx.")
+        hint = "Install nginx." if program == COMMAND else f"Run {program} up as root once, or install nginx."
+        raise ConfigurationError("nginx is not installed.", hint)
     config: Path = args.config.resolve() if args.config else data / "mastio.toml"
-    write_settings(config, Wish(args.port, args.public_url, args.workers, args.database, args.redact))
+    write_settings(config, UpOptions(args.port, args.public_url, args.workers, args.database, args.redact))
     needs_stub = args.demo and ensure_stub_port(config)
     plan, problems = read_plan(data, config)
     refuse(problems)
@@ -131,7 +113,7 @@ def up(data: Path, args: argparse.Namespace) -> int:
         _verify_port(plan.settings.edge.bind, plan.settings.edge.port)
         _start(data, config, nginx)
     elif args.demo and needs_stub:
-        _apply(data, running)
+        _apply(data, running, program)
     wanted = describe_settings(plan)
     in_force = read_in_force(data) or wanted
     differing = find_changes(in_force, wanted)
@@ -142,32 +124,32 @@ def up(data: Path, args: argparse.Namespace) -> int:
             print(f"{sentence}\n")
     done = _run_demo(data, plan.settings.server.stub_port) if args.demo else 0
     if differing:
-        print("These settings differ from those in force; ./deploy.sh restart applies them:")
+        print(f"These settings differ from those in force; {program} restart applies them:")
         print("\n".join(f"  {line}" for line in differing))
     else:
         print(f"Redaction is {describe_redaction(plan)}.")
     return done
 
 
-def restart(data: Path, args: argparse.Namespace) -> int:
+def restart(data: Path, args: argparse.Namespace, program: str) -> int:
     """Apply the settings to the running appliance, worker by worker, and wait until they are in force."""
     running = find_supervisor(data)
     if running is None:
-        raise ConfigurationError("Mastio is not running.", "Start it with ./deploy.sh up.")
+        raise ConfigurationError("Mastio is not running.", f"Start it with {program} up.")
     config = _config_of(running) or data / "mastio.toml"
     if args.config and args.config.resolve() != config:
         raise ConfigurationError(f"The appliance was started with {config}.", "Use down and up for another file.")
     before = read_in_force(data)
     if before is None:
-        raise ConfigurationError("An earlier version is running.", "Use ./deploy.sh down, then ./deploy.sh up.")
-    write_settings(config, Wish(args.port, args.public_url, args.workers, args.database, args.redact))
+        raise ConfigurationError("An earlier version is running.", f"Use {program} down, then {program} up.")
+    write_settings(config, UpOptions(args.port, args.public_url, args.workers, args.database, args.redact))
     plan, problems = read_plan(data, config)
     refuse(problems)
     if plan.settings.server.listen != before["server"]["listen"]:
-        raise ConfigurationError("server.listen has changed.", "./deploy.sh down and up apply it.")
+        raise ConfigurationError("server.listen has changed.", f"{program} down and up apply it.")
     if plan.settings.edge.port != before["edge"]["port"]:
         _verify_port(plan.settings.edge.bind, plan.settings.edge.port)
-    _apply(data, running)
+    _apply(data, running, program)
     _await_ready(data, plan.settings.edge.port)
     applied = find_changes(before, read_in_force(data) or {})
     print("Mastio has restarted, worker by worker.")
@@ -175,14 +157,14 @@ def restart(data: Path, args: argparse.Namespace) -> int:
     return 0
 
 
-def _apply(data: Path, supervisor: int) -> None:
+def _apply(data: Path, supervisor: int, program: str) -> None:
     """Raises `ConfigurationError` where the settings could not be applied. One at a time."""
     known = _read_run(data, "in-force.json")
     if known.get("supervisor") != supervisor:
-        raise ConfigurationError("An earlier version is running.", "Use ./deploy.sh down, then ./deploy.sh up.")
+        raise ConfigurationError("An earlier version is running.", f"Use {program} down, then {program} up.")
     if known.get("code") != digest_code():
         raise ConfigurationError(
-            "The code has changed since the appliance was started.", "Use ./deploy.sh down, then ./deploy.sh up."
+            "The code has changed since the appliance was started.", f"Use {program} down, then {program} up."
         )
     with (data / "run" / "restart-lock").open("w") as lock:
         try:
@@ -234,73 +216,6 @@ def _config_of(supervisor: int) -> Path | None:
     return Path(os.fsdecode(words[words.index(b"--config") + 1])) if b"--config" in words[:-1] else None
 
 
-def write_settings(file: Path, wish: Wish) -> bool:
-    """Write the settings file if there is none, else change the values that `wish` names. True when it changed.
-
-    Raises `ConfigurationError` for a file that cannot be changed safely, leaving it as it was.
-    """
-    if not file.exists():
-        port = wish.port or 9443
-        url = wish.public_url or f"https://localhost:{port}"
-        text = TEMPLATE.format(
-            public_url=url, trust_domain=_trust_domain(url), workers=wish.workers or 1, port=port,
-            database=wish.database or "", unspoken="flag" if wish.redact is False else "redact",
-        )  # fmt: skip
-        tomllib.loads(text)
-        file.parent.mkdir(parents=True, exist_ok=True)
-        with open(file, "w", encoding="utf-8", opener=_open_private) as stream:
-            stream.write(text)
-        return True
-    before = file.read_text("utf-8")
-    text = set_values(before, _wanted(before, wish))
-    if text != before:
-        file.write_text(text, "utf-8")
-    return text != before
-
-
-def _wanted(text: str, wish: Wish) -> dict[tuple[str, str], str | int]:
-    """The values by section and key. A public URL that only names the port follows it."""
-    known = tomllib.loads(text)
-    port = known.get("edge", {}).get("port", 9443)
-    url = wish.public_url
-    if (
-        url is None
-        and wish.port is not None
-        and known.get("server", {}).get("public_url") == f"https://localhost:{port}"
-    ):
-        url = f"https://localhost:{wish.port}"
-    values = {
-        ("edge", "port"): wish.port,
-        ("server", "public_url"): url,
-        ("server", "workers"): wish.workers,
-        ("database", "url"): wish.database,
-        ("redaction", "unspoken"): None if wish.redact is None else "redact" if wish.redact else "flag",
-    }
-    return {place: value for place, value in values.items() if value is not None}
-
-
-def _open_private(path: str, flags: int) -> int:
-    """An opener for `open`: a new file gets mode 0600."""
-    return os.open(path, flags, 0o600)
-
-
-def _trust_domain(url: str) -> str:
-    host = (urlsplit(url).hostname or "").lower()
-    return host if re.fullmatch(r"[a-z0-9]([a-z0-9._-]*[a-z0-9])?", host) else "mastio"
-
-
-def ensure_stub_port(file: Path) -> bool:
-    """Give the stand-in provider a free port, once."""
-    text = file.read_text("utf-8")
-    if tomllib.loads(text).get("server", {}).get("stub_port"):
-        return False
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    file.write_text(set_values(text, {("server", "stub_port"): port}), "utf-8")
-    return True
-
-
 def _verify_port(bind: str, port: int) -> None:
     with socket.socket(socket.AF_INET6 if ":" in bind else socket.AF_INET) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -315,7 +230,7 @@ def _verify_port(bind: str, port: int) -> None:
 def _start(data: Path, config: Path, nginx: str) -> None:
     (data / "logs").mkdir(mode=0o700, parents=True, exist_ok=True)
     command = [sys.executable, "-m", "mastio", "serve", "--data", str(data), "--config", str(config), "--edge", nginx]
-    with open(data / "logs" / "mastio.log", "ab", opener=_open_private) as log:
+    with open(data / "logs" / "mastio.log", "ab", opener=open_private) as log:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
         started = log.tell()
     deadline = time.monotonic() + START_WITHIN

@@ -161,3 +161,27 @@ def test_a_failure_is_the_status_of_up_and_down_keeps_the_link(tmp_path: Path) -
     assert checkout.run("up", "--native", STATUS="2").returncode == 2
     assert checkout.run("down", "--native").stdout == "started: -m mastio.native down\n"
     assert (checkout.user_bin / "mastio").is_symlink()
+
+
+def test_both_distributions_are_installed_and_again_when_one_asks_for_something_else(tmp_path: Path) -> None:
+    text = (ROOT / "deploy.sh").read_text("utf-8").partition('\nparse "$@"\n')[0]
+    Checkout.write(tmp_path / "deploy.sh", f"{text}\nfind_python() {{ echo none; }}\nensure_venv")
+    (tmp_path / ".venv" / "bin").mkdir(parents=True)
+    (tmp_path / "client").mkdir()
+    Checkout.write(tmp_path / ".venv" / "bin" / "python", f'echo "$*" >>{tmp_path}/installed')
+    pins = [tmp_path / name for name in ("requirements.lock", "pyproject.toml", "client/pyproject.toml")]
+    for file in pins:
+        file.write_text("before")
+
+    def installed() -> list[str]:
+        (tmp_path / "installed").write_text("")
+        subprocess.run(["bash", str(tmp_path / "deploy.sh")], capture_output=True, check=True)
+        return (tmp_path / "installed").read_text().splitlines()
+
+    locked, own = installed()
+    assert f"--require-hashes -r {tmp_path}/requirements.lock" in locked
+    assert own.endswith(f"--no-deps --no-build-isolation -e {tmp_path}/client -e {tmp_path}")
+    assert installed() == []
+    for file in pins:
+        file.write_text("after")
+        assert len(installed()) == 2, file

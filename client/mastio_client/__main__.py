@@ -2,7 +2,7 @@
 
 import sys
 
-from mastio_client.cli import main
+from mastio_client.cli.main import main
 
 if __name__ == "__main__":
     sys.exit(main())

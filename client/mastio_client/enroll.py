@@ -6,11 +6,11 @@ A private key never travels. The folder appears whole or not at all, and an exis
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 import secrets
 import shutil
 import ssl
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -34,6 +34,7 @@ from mastio_client.proofs import (
     sign_enrollment,
 )
 from mastio_primitives.errors import ConfigurationError
+from mastio_primitives.files import write_private
 from mastio_primitives.jwk import encode_public_jwk
 
 FILES = ("agent.key", "agent.crt", "chain.pem", "dpop.jwk", "agent.json", "ca.crt")
@@ -264,20 +265,14 @@ def _write(draft: Path, wish: Wish, key: PrivateKey, dpop: PrivateKey, issued: A
         "ca.crt": wish.ca,
     }
     for name in FILES:
-        _write_private(draft / name, contents[name])
+        write_private(draft / name, contents[name])
     return facts
-
-
-def _write_private(path: Path, content: bytes) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
 
 
 def _finish(draft: Path, out: Path) -> None:
     try:
+        if sys.platform == "win32" and out.exists():
+            out.rmdir()  # it is empty; elsewhere renaming replaces it
         draft.rename(out)
     except OSError as error:
         raise ConfigurationError(f"{out} exists by now.", "Choose another folder.") from error

@@ -6,18 +6,22 @@ sees, and each renewal then switches one link:
     agent.key, agent.crt, chain.pem, agent.json -> .pair/<same name>        .pair -> .pair-<hex>
 
 Two files cannot be renamed at once, and a key without its certificate is no identity. Files are mode 0600.
+
+Windows lets few users make links. There `.pair` is a file with the name of the folder, and the four files are copies of
+those in it, for other software.
 """
 
 from __future__ import annotations
 
-import fcntl
 import os
 import secrets
 import shutil
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from mastio_client.file_lock import lock
 from mastio_primitives.files import sync_folder, write_private
 
 NAMES = ("agent.key", "agent.crt", "chain.pem", "agent.json")
@@ -25,42 +29,65 @@ NAMES = ("agent.key", "agent.crt", "chain.pem", "agent.json")
 
 LINK = ".pair"
 DRAFT = ".link"
+HAS_LINKS = sys.platform != "win32"
 
 
 def find_pair(folder: Path) -> Path:
     """The folder of a matching key and certificate: read both from here, not through two links one after the other."""
     link = folder / LINK
-    return link.resolve() if link.is_symlink() else folder
+    if link.is_symlink():
+        return link.resolve()
+    return folder / link.read_text("ascii") if link.is_file() else folder
 
 
 @contextmanager
 def alone(folder: Path) -> Iterator[None]:
     """No other process renews this identity meanwhile. Waits for one that does."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    if sys.platform == "win32":  # a folder cannot be opened
+        descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT)
+    else:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        lock(descriptor)
         yield
     finally:
         os.close(descriptor)
 
 
-def switch(folder: Path, contents: Mapping[str, bytes]) -> None:
+def switch(folder: Path, contents: Mapping[str, bytes], *, links: bool = HAS_LINKS) -> None:
     """Replace all of `NAMES` in one step. Call while `alone`. Raises `OSError`; then nothing has changed."""
+    after = _switch_link(folder, contents) if links else _switch_name(folder, contents)
+    for pair in folder.glob(f"{LINK}-*"):
+        if pair.name != after:
+            shutil.rmtree(pair, ignore_errors=True)
+    for draft in folder.glob(f"{DRAFT}-*"):
+        draft.unlink(missing_ok=True)
+
+
+def _switch_link(folder: Path, contents: Mapping[str, bytes]) -> str:
+    """The name of the new pair's folder, to which the link leads now."""
     before = find_pair(folder)
     if before == folder:
         _remove_copy(folder)
         before = _write_pair(folder, {name: (folder / name).read_bytes() for name in NAMES})
+    if not (folder / LINK).is_symlink():
         _point(folder / LINK, before.name)
     for name in NAMES:  # also where a crash came between two of them: what a link leads to is the same file
         if not (folder / name).is_symlink():
             _point(folder / name, f"{LINK}/{name}")
     after = _write_pair(folder, contents)
     _point(folder / LINK, after.name)  # the switch
-    for pair in folder.glob(f"{LINK}-*"):
-        if pair.name != after.name:
-            shutil.rmtree(pair, ignore_errors=True)
-    for draft in folder.glob(f"{DRAFT}-*"):
-        draft.unlink(missing_ok=True)
+    return after.name
+
+
+def _switch_name(folder: Path, contents: Mapping[str, bytes]) -> str:
+    """The same without links. After a crash the copies may be older than the pair."""
+    _remove_copy(folder)
+    after = _write_pair(folder, contents)
+    write_private(folder / LINK, after.name.encode("ascii"))  # the switch
+    for name in NAMES:
+        write_private(folder / name, contents[name])
+    return after.name
 
 
 def _remove_copy(folder: Path) -> None:

@@ -25,6 +25,7 @@ AGENT_VERBS = {
     "shim": "let unmodified clients of this machine be the agent",
     "call": "make one signed call",
     "chat": "make one chat completion",
+    "receipt": "verify that a call of one's own is in the log",
 }
 """The verbs of an agent, with their meanings. `mastio` and `mastio-client` have them."""
 
@@ -75,6 +76,11 @@ class CommandLine:
         status: int = module.run(args)
         sys.stdout.flush()
         return status
+
+
+def plain(text: str) -> str:
+    """On one line, and without what a terminal would obey: some of it was written by strangers."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
 class _Parser(argparse.ArgumentParser):

@@ -1,10 +1,19 @@
-"""Files that appear whole or not at all, and stay after a power loss: certificates and keys. For plugins."""
+"""Files that appear whole or not at all, and stay after a power loss: certificates and keys. For plugins.
+
+On Windows modes have no effect: who may read a file is what its folder says.
+"""
 
 from __future__ import annotations
 
 import os
 import secrets
+import sys
 from pathlib import Path
+
+if sys.platform == "win32":
+    BINARY = os.O_BINARY  # without it, line ends are changed
+else:
+    BINARY = 0
 
 
 def write_private(path: Path, content: bytes) -> None:
@@ -31,7 +40,9 @@ def create_private(path: Path, content: bytes) -> bool:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make the names in `folder` durable."""
+    """Make the names in `folder` durable. Windows has no call for that."""
+    if sys.platform == "win32":
+        return
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)
@@ -48,10 +59,11 @@ def _write(path: Path, content: bytes, mode: int) -> None:
 def _draft(path: Path, content: bytes, mode: int) -> Path:
     """A synced temporary file beside `path`. Nothing is left behind when it cannot be written."""
     draft = path.with_name(f".{path.name}-{secrets.token_hex(8)}")
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | BINARY, mode)
     try:
         with os.fdopen(descriptor, "wb") as file:
-            os.fchmod(file.fileno(), mode)
+            if sys.platform != "win32":
+                os.fchmod(file.fileno(), mode)
             file.write(content)
             file.flush()
             os.fsync(file.fileno())

@@ -23,6 +23,11 @@ from mastio_primitives.command_line import AGENT_VERBS, CommandLine
 GROUP = "mastio.commands"
 
 KERNEL_VERBS = {
+    "up": "bring the appliance up on this host",
+    "restart": "apply the settings to the running appliance, worker by worker",
+    "down": "stop the appliance on this host; its data stays",
+    "status": "processes, disk and health of the appliance on this host",
+    "logs": "follow the logs of the appliance on this host",
     "serve": "run the appliance's processes on this host",
     "check": "check the settings and print what is in force",
     "edge": "render the edge's nginx configuration",

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mastio.native import Wish, write_settings
+from mastio.up_settings import UpOptions, write_settings
 from support.appliance import NGINX, Appliance, wait_until
 
 OPEN_TO_ALL = 0o007
@@ -39,7 +39,7 @@ def test_nobody_else_reads_the_settings_the_logs_and_the_keys(old: Appliance) ->
 def test_new_settings_are_the_operators_alone(tmp_path: Path) -> None:
     before = os.umask(0o000)
     try:
-        assert write_settings(tmp_path / "data" / "mastio.toml", Wish(9443, None, None, None))
+        assert write_settings(tmp_path / "data" / "mastio.toml", UpOptions(9443, None, None, None))
     finally:
         os.umask(before)
     assert (tmp_path / "data" / "mastio.toml").stat().st_mode & 0o777 == 0o600

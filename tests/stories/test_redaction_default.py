@@ -10,8 +10,9 @@ import httpx
 import pytest
 
 from mastio.errors import ConfigurationError
-from mastio.native import Wish, describe_redaction, write_settings
+from mastio.native import describe_redaction
 from mastio.plan import read_plan
+from mastio.up_settings import UpOptions, write_settings
 from support.appliance import Appliance, open_appliance
 from support.dialect_samples import Talk
 from support.scripted_provider import Provider, run_provider
@@ -25,7 +26,7 @@ TALK = Talk("openai")
 @pytest.mark.parametrize(("redact", "value"), [(None, "redact"), (True, "redact"), (False, "flag")])
 def test_new_settings_say_what_was_chosen(tmp_path: Path, redact: bool | None, value: str) -> None:
     file = tmp_path / "mastio.toml"
-    write_settings(file, Wish(9443, None, None, None, redact))
+    write_settings(file, UpOptions(9443, None, None, None, redact))
     assert tomllib.loads(file.read_text())["redaction"] == {"unspoken": value}
     plan, problems = read_plan(tmp_path)
     assert problems == []
@@ -38,11 +39,11 @@ def test_new_settings_say_what_was_chosen(tmp_path: Path, redact: bool | None, v
 def test_settings_that_are_there_change_only_on_request(tmp_path: Path, before: str) -> None:
     file = tmp_path / "mastio.toml"
     file.write_text(f"[edge]\nport = 9443\n{before}")
-    assert not write_settings(file, Wish(None, None, None, None))
-    assert write_settings(file, Wish(None, None, None, None, True))
+    assert not write_settings(file, UpOptions(None, None, None, None))
+    assert write_settings(file, UpOptions(None, None, None, None, True))
     assert tomllib.loads(file.read_text())["redaction"]["unspoken"] == "redact"
-    assert not write_settings(file, Wish(None, None, None, None, True)), "the second time changes nothing"
-    assert write_settings(file, Wish(None, None, None, None, False))
+    assert not write_settings(file, UpOptions(None, None, None, None, True)), "the second time changes nothing"
+    assert write_settings(file, UpOptions(None, None, None, None, False))
     assert tomllib.loads(file.read_text())["redaction"]["unspoken"] == "flag"
 
 
@@ -51,7 +52,7 @@ def test_settings_that_cannot_be_changed_safely_stay_as_they_were(tmp_path: Path
     file = tmp_path / "mastio.toml"
     file.write_text(odd)
     with pytest.raises(ConfigurationError, match="changed safely"):
-        write_settings(file, Wish(None, None, None, None, True))
+        write_settings(file, UpOptions(None, None, None, None, True))
     assert file.read_text() == odd
 
 

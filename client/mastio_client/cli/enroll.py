@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from mastio_client.enroll import Refused, Wish, enroll, fetch_ca, read_ca
+from mastio_primitives.command_line import plain
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,7 +34,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         facts = enroll(wish, args.out, lambda text: print(f"mastio: {text}", file=sys.stderr))
     except Refused as refusal:
-        print(f"mastio: {refusal.message}", file=sys.stderr)
+        print(f"mastio: {plain(refusal.message)}", file=sys.stderr)
         return 1
     print(json.dumps({**facts, "identity": str(args.out)}) if args.json else args.out)
     return 0

@@ -10,6 +10,7 @@ from pathlib import Path
 from mastio_client.enroll import Refused
 from mastio_client.identity import Identity
 from mastio_client.renewal import renew, renew_if_due
+from mastio_primitives.command_line import plain
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,7 +28,7 @@ def run(args: argparse.Namespace) -> int:
             renew(identity)
             renewed = True
     except Refused as refusal:
-        print(f"mastio: {refusal.message}", file=sys.stderr)
+        print(f"mastio: {plain(refusal.message)}", file=sys.stderr)
         return 1
     ends = identity.leaf().not_valid_after_utc.strftime("%Y-%m-%dT%H:%M:%SZ")
     if args.json:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import socket
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -252,7 +253,10 @@ async def serve(identity: Identity, listener: socket.socket, say: Say) -> None:
 def open_listener(address: str, port: int) -> socket.socket:
     """Raises `ConfigurationError`."""
     listener = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if sys.platform == "win32":  # SO_REUSEADDR would let another process listen at the same port there
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_EXCLUSIVEADDRUSE, 1)
+    else:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((address, port))
         listener.listen(BACKLOG)

@@ -1,5 +1,4 @@
-"""A transparency log as pure functions: its tree and proofs, its signed notes (RFC 6962, C2SP).
+"""A transparency log: its tree and proofs, its signed notes (RFC 6962, C2SP), the arguments of verbs that verify it.
 
-Here because two stand on it who may not know each other: the plugin that keeps the log, and an agent that verifies
-what it was told.
+`merkle` and `notes` are pure. The plugin that keeps the log and the agent that verifies an entry both stand on them.
 """

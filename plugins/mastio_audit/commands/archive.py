@@ -17,6 +17,7 @@ from mastio_audit.commands import places
 from mastio_audit.postgres import PostgresStore
 from mastio_audit.sqlite import SqliteStore
 from mastio_audit.store import AuditStore
+from mastio_primitives.transparency import arguments as log_arguments
 
 OWNER = "archive/0"
 """The owner of the audit entry about archiving."""
@@ -34,7 +35,7 @@ def add_verbs(verbs: Any) -> None:
         help="only entries before this time: RFC 3339, a date, or 90d (days ago)",
     )
     verb.add_argument("--to", required=True, type=Path, metavar="DIR", help="the folder of the archive")
-    places.add_vkey(verb)
+    log_arguments.add_vkey(verb)
     verb.add_argument(
         "--checkpoint", type=Path, metavar="FILE", help="a signed checkpoint (default: the one kept beside the log)"
     )

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import re
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from mastio_audit.verify import database_reader, sqlite_reader
 from mastio_audit.verify_served import Absent
 from mastio_client.enroll import read_problem, refusal
 from mastio_primitives.files import write_public
+from mastio_primitives.transparency import arguments as log_arguments
 from mastio_primitives.transparency.notes import (
     Checkpoint,
     NoteError,
@@ -93,40 +93,6 @@ def remember_archive(data: Path, folder: Path) -> None:
         ) from error
 
 
-def add_vkey(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--vkey",
-        action="append",
-        default=[],
-        metavar="KEY",
-        help="a key of the log that you trust, or a file with such keys; repeatable (default: what the place says)",
-    )
-
-
-def add_older(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--checkpoint",
-        action="append",
-        default=[],
-        type=Path,
-        metavar="FILE",
-        help="signed checkpoints, one or several, that the log must begin with; repeatable",
-    )
-
-
-def add_checkpoint_out(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--checkpoint-out", type=Path, metavar="FILE", help="write the signed checkpoint of the proof there as well"
-    )
-
-
-def parse_index(text: str) -> int:
-    """The index of an entry. Raises `ValueError`."""
-    if not text.isascii() or not text.isdecimal():
-        raise ValueError(text)
-    return int(text)
-
-
 def parse_moment(option: str, text: str, now: float) -> float:
     """Unix time of RFC 3339, of a date (its first moment in UTC), or so long ago: `90d`, `12h`, `30m`, `10s`.
 
@@ -168,30 +134,13 @@ def find_database(data: Path) -> str | None:
     return settings.database.url if settings.database.url.startswith("postgresql") else None
 
 
-def read_pins(args: argparse.Namespace) -> list[Verifier]:
-    """The keys of `--vkey`. Raises `ConfigurationError`."""
-    return [verifier for one in args.vkey for verifier in _read_pin(one)]
-
-
-def _read_pin(given: str) -> list[Verifier]:
-    path = Path(given)
-    try:
-        return parse_vkeys(path.read_bytes() if path.is_file() else given.encode())
-    except NoteError as error:
-        raise ConfigurationError(
-            f"--vkey {given} is neither a key nor a file of keys: {error}.", "It has the form name+id+key."
-        ) from error
-    except (OSError, ValueError) as error:
-        raise ConfigurationError(f"--vkey {given} cannot be read.", "Give a key, or a file.") from error
-
-
 def read_signed(args: argparse.Namespace) -> bytes:
     """The signed checkpoint for what is stored: the last in `--checkpoint`, or the one kept beside the log.
 
     Raises `ConfigurationError`, `NoteError`.
     """
     if args.checkpoint is not None:
-        return split_notes(read_bytes(args.checkpoint))[-1]
+        return split_notes(log_arguments.read_bytes(args.checkpoint))[-1]
     kept = None if args.database is not None else read_if_there(folder_of(args) / "log" / "checkpoint")
     if kept is None:
         raise ConfigurationError("There is no signed checkpoint here.", "Ask the running appliance with --url.")
@@ -203,7 +152,7 @@ def known_keys(args: argparse.Namespace) -> list[Verifier]:
 
     Raises `ConfigurationError`, `NoteError`.
     """
-    pins = read_pins(args)
+    pins = log_arguments.read_pins(args)
     if pins:
         return pins
     kept = None if args.database is not None else read_if_there(folder_of(args) / "log" / "vkey")
@@ -220,17 +169,9 @@ def open_signed(signed: bytes, verifiers: Sequence[Verifier]) -> Checkpoint:
         raise NoteError(f"the checkpoint: {error}") from error
 
 
-def read_bytes(path: Path) -> bytes:
-    """Raises `ConfigurationError`."""
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise ConfigurationError(f"{path} cannot be read ({error.strerror}).", "Name a file.") from error
-
-
 def read_if_there(path: Path) -> bytes | None:
     """Raises `ConfigurationError` for a file that is there and cannot be read."""
-    return read_bytes(path) if path.exists() else None
+    return log_arguments.read_bytes(path) if path.exists() else None
 
 
 def fetch(client: httpx.Client, path: str) -> bytes:
@@ -266,26 +207,6 @@ def explain(reply: httpx.Response) -> Exception:
     if known.get("code") in ("not_found", "audit_damaged"):
         return Absent(str(known.get("detail")))
     return refusal(reply)
-
-
-def write_out(out: Path | None, pieces: Iterable[bytes]) -> None:
-    """To stdout, or to a file that appears whole or not at all. Raises `ConfigurationError`."""
-    if out is None:
-        for piece in pieces:
-            sys.stdout.buffer.write(piece)
-        sys.stdout.buffer.flush()
-        return
-    draft = out.with_name(f".{out.name}.part")
-    try:
-        with draft.open("wb") as file:
-            for piece in pieces:
-                file.write(piece)
-        draft.replace(out)
-    except OSError as error:
-        raise ConfigurationError(f"{out} cannot be written ({error.strerror}).", "Name a file that can.") from error
-    finally:
-        with contextlib.suppress(OSError):
-            draft.unlink()
 
 
 def show_progress() -> Progress:

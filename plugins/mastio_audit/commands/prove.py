@@ -21,6 +21,7 @@ from mastio_audit import tiles
 from mastio_audit.commands import places
 from mastio_audit.store import LogReader
 from mastio_audit.verify_served import Absent
+from mastio_primitives.transparency import arguments as log_arguments
 from mastio_primitives.transparency import merkle, notes
 from mastio_primitives.transparency.merkle import ProofError, leaf_hash
 from mastio_primitives.transparency.notes import Checkpoint, Verifier
@@ -28,12 +29,12 @@ from mastio_primitives.transparency.notes import Checkpoint, Verifier
 
 def add_verbs(verbs: Any) -> None:
     prove = places.add_verb(verbs, "prove", "prove that an entry is in the log, or verify such a proof", run)
-    prove.add_argument("index", type=places.parse_index, nargs="?", metavar="INDEX", help="of the entry")
+    prove.add_argument("index", type=log_arguments.parse_index, nargs="?", metavar="INDEX", help="of the entry")
     places.add_place(prove)
     places.add_archive(prove)
-    places.add_vkey(prove)
+    log_arguments.add_vkey(prove)
     prove.add_argument("--checkpoint", type=Path, metavar="FILE", help="prove for the last signed checkpoint in there")
-    places.add_checkpoint_out(prove)
+    log_arguments.add_checkpoint_out(prove)
     prove.add_argument("--verify", type=Path, metavar="PROOF", help="verify this proof, with --entry or --export")
     given = prove.add_mutually_exclusive_group()
     given.add_argument("--entry", type=Path, metavar="FILE", help="the entry, as it is in an export")
@@ -59,8 +60,8 @@ def run(args: argparse.Namespace) -> int:
         hashes = asyncio.run(_prove(places.open_reader(args), args.index, checkpoint))
         proof = notes.write_proof(args.index, hashes, signed)
     if args.checkpoint_out is not None:
-        places.write_out(args.checkpoint_out, [signed])
-    places.write_out(None, [proof])
+        log_arguments.write_out(args.checkpoint_out, [signed])
+    log_arguments.write_out(None, [proof])
     return 0
 
 
@@ -79,16 +80,16 @@ async def _prove(reader: LogReader, index: int, checkpoint: Checkpoint) -> list[
 
 
 def _verify(args: argparse.Namespace) -> int:
-    index, hashes, signed = notes.parse_proof(places.read_bytes(args.verify))
+    index, hashes, signed = notes.parse_proof(log_arguments.read_bytes(args.verify))
     if args.index is not None and args.index != index:
         raise ProofError(f"it is for entry {index}")
-    verifiers: list[Verifier] = places.read_pins(args)
+    verifiers: list[Verifier] = log_arguments.read_pins(args)
     pinned = bool(verifiers)
     if args.export is not None:
         entry, vkey = _find(args.export, index)
         verifiers = verifiers or [notes.parse_vkey(vkey)]
     elif args.entry is not None:
-        entry = places.read_bytes(args.entry).removesuffix(b"\n")
+        entry = log_arguments.read_bytes(args.entry).removesuffix(b"\n")
     else:
         raise ConfigurationError("--verify needs the entry.", "Give --entry or --export.")
     if not verifiers:

@@ -19,6 +19,7 @@ from mastio.errors import ConfigurationError
 from mastio_audit import tiles
 from mastio_audit.commands import places
 from mastio_audit.store import LogReader
+from mastio_primitives.transparency import arguments as log_arguments
 from mastio_primitives.transparency import notes
 from mastio_primitives.transparency.notes import Verifier
 
@@ -28,13 +29,13 @@ PAGE = 1000
 def add_verbs(verbs: Any) -> None:
     checkpoint = places.add_verb(verbs, "checkpoint", "print the signed checkpoint of the log", show_checkpoint)
     places.add_place(checkpoint)
-    places.add_vkey(checkpoint)
+    log_arguments.add_vkey(checkpoint)
     export = places.add_verb(
         verbs, "export", "write the whole log, a line for each entry, and its checkpoint", export_log
     )
     places.add_place(export)
     places.add_archive(export)
-    places.add_vkey(export)
+    log_arguments.add_vkey(export)
     export.add_argument("--checkpoint", type=Path, metavar="FILE", help="end with the last signed checkpoint in there")
     export.add_argument("-o", "--out", type=Path, metavar="FILE", help="write to a file (default: stdout)")
 
@@ -45,13 +46,13 @@ def show_checkpoint(args: argparse.Namespace) -> int:
     if args.url is not None:
         with connect(args) as client:
             signed = places.fetch(client, f"{places.LOG}/checkpoint")
-        known = places.read_pins(args)
+        known = log_arguments.read_pins(args)
     else:
         args.checkpoint = None
         signed, known = places.read_signed(args), places.known_keys(args)
     checkpoint = places.open_signed(signed, known) if known else notes.parse_checkpoint(notes.parse_note(signed).text)
     if not args.json:
-        places.write_out(None, [signed])
+        log_arguments.write_out(None, [signed])
         return 0
     facts = {
         "origin": checkpoint.origin,
@@ -69,7 +70,7 @@ def export_log(args: argparse.Namespace) -> int:
     places.verify_place(args)
     if args.url is not None:
         with connect(args) as client:
-            places.write_out(args.out, _download(client))
+            log_arguments.write_out(args.out, _download(client))
         return 0
     signed, known = places.read_signed(args), places.known_keys(args)
     size = places.open_signed(signed, known).size
@@ -78,7 +79,7 @@ def export_log(args: argparse.Namespace) -> int:
         asyncio.Runner() as runner,
         contextlib.closing(_read(runner, places.open_reader(args), size, signed, signer)) as lines,
     ):
-        places.write_out(args.out, lines)
+        log_arguments.write_out(args.out, lines)
     return 0
 
 

@@ -20,6 +20,7 @@ from mastio_audit.trust import Keyring
 from mastio_audit.verify import verify_log
 from mastio_audit.verify_export import verify_export
 from mastio_audit.verify_served import verify_served
+from mastio_primitives.transparency import arguments as log_arguments
 from mastio_primitives.transparency.notes import NoteError, parse_vkeys
 
 
@@ -28,16 +29,16 @@ def add_verbs(verbs: Any) -> None:
     place = places.add_place(verify)
     place.add_argument("--export", type=Path, metavar="FILE", help="an export of the log; - reads it from stdin")
     places.add_archive(verify)
-    places.add_vkey(verify)
-    places.add_older(verify)
+    log_arguments.add_vkey(verify)
+    log_arguments.add_older(verify)
 
 
 def run(args: argparse.Namespace) -> int:
     """Raises `ConfigurationError`, `StoreError`, `Refused`."""
     places.verify_place(args)
-    work = Recomputation(Keyring(places.read_pins(args)))
+    work = Recomputation(Keyring(log_arguments.read_pins(args)))
     for path in args.checkpoint:
-        work.expect(str(path), places.read_bytes(path))
+        work.expect(str(path), log_arguments.read_bytes(path))
     if args.export is not None:
         report = _verify_export(args.export, work, Archives(args.archive))
     elif args.url is not None:

@@ -85,14 +85,14 @@ def crash_at(patch: pytest.MonkeyPatch, number: int) -> list[str]:
     return done
 
 
-@pytest.mark.parametrize("before", ["plain", "renewed"])
+@pytest.mark.parametrize("before", ["plain", "renewed", "renewed without links"])
 def test_a_crash_between_any_two_steps_leaves_one_pair(tmp_path: Path, before: str) -> None:
     old = pair("old") if before == "plain" else pair("middle")
     seen, number = set(), 0
     while True:
         folder = make_folder(tmp_path / f"id-{number}")
-        if before == "renewed":
-            switch(folder, old)
+        if before != "plain":
+            switch(folder, old, links=before == "renewed")
         with pytest.MonkeyPatch.context() as patch:
             done = crash_at(patch, number)
             try:
@@ -111,6 +111,29 @@ def test_a_crash_between_any_two_steps_leaves_one_pair(tmp_path: Path, before: s
             break
         number += 1
     assert number > 8 and seen == {old["agent.key"], pair("new")["agent.key"]}
+
+
+def test_a_crash_where_there_are_no_links_leaves_one_pair(tmp_path: Path) -> None:
+    """The folder that `.pair` names is one pair at every step; copies for other software follow it."""
+    seen, number, crashed = set(), 0, True
+    while crashed:
+        folder = make_folder(tmp_path / f"id-{number}")
+        switch(folder, pair("old"), links=False)
+        with pytest.MonkeyPatch.context() as patch:
+            done = crash_at(patch, number)
+            try:
+                switch(folder, pair("new"), links=False)
+                crashed = False
+            except Crash:
+                crashed = True
+        found = {name: (find_pair(folder) / name).read_bytes() for name in NAMES}
+        assert found in (pair("old"), pair("new")), f"after {done}"
+        seen.add(found["agent.key"])
+        switch(folder, pair("newest"), links=False)
+        assert read(folder) == pair("newest") and not any(file.is_symlink() for file in folder.rglob("*"))
+        assert len(list(folder.glob(".pair*"))) == 2
+        number += 1
+    assert (number > 5 and seen == {b"old", b"new"}) or len(seen) == 2
 
 
 def test_a_full_disk_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
