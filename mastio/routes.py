@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from mastio.errors import BadRequest, ConfigurationError
-from mastio.exchange import OPEN, Role, Route
+from mastio.exchange import OPEN, Plane, Role, Route
 
 OPERATOR: frozenset[Role] = frozenset({"operator"})
 AGENT: frozenset[Role] = frozenset({"agent"})
@@ -29,9 +29,18 @@ CORE: tuple[Route, ...] = (
         recorded="none",
         limit=0,
         produces=_JSON,
+        plane="data",
     ),
     Route(
-        "/livez", ("GET", "HEAD"), OPEN, "probe.live", "The process is alive", recorded="none", limit=0, produces=_JSON
+        "/livez",
+        ("GET", "HEAD"),
+        OPEN,
+        "probe.live",
+        "The process is alive",
+        recorded="none",
+        limit=0,
+        produces=_JSON,
+        plane="data",
     ),
     Route(
         "/readyz",
@@ -42,8 +51,17 @@ CORE: tuple[Route, ...] = (
         recorded="none",
         limit=0,
         produces=_JSON,
+        plane="data",
     ),
-    Route("/metrics", ("GET",), OPERATOR, "operate.metrics", "Prometheus metrics", produces=("text/plain",)),
+    Route(
+        "/metrics",
+        ("GET",),
+        OPERATOR,
+        "operate.metrics",
+        "Prometheus metrics",
+        produces=("text/plain",),
+        plane="data",  # so that it can be seen that control is down
+    ),
     Route("/openapi.json", ("GET",), SIGNED_IN, "operate.openapi", "This surface as OpenAPI", produces=_JSON),
     Route("/docs", ("GET",), SIGNED_IN, "operate.docs", "This surface as a page", produces=("text/html",)),
     Route("/v1/agents/self", ("GET",), AGENT, "agent.self", "The caller's own identity", produces=_JSON),
@@ -64,8 +82,14 @@ def path_pattern(path: str) -> str:
     return "^" + "".join(pieces) + re.escape(path[position:]) + "$"
 
 
+def routes_of_plane(routes: Iterable[Route], plane: Plane) -> tuple[Route, ...]:
+    """The routes that the program of this plane serves."""
+    return tuple(route for route in routes if route.plane == plane)
+
+
 class RouteTable:
-    """Finds the route of a request. Built once; raises `ConfigurationError` when two rows claim one method and path."""
+    """Finds the route of a request. Built once. Raises `ConfigurationError` when two rows claim one method and path, or
+    the rows of one path are of two planes."""
 
     def __init__(self, routes: Iterable[Route]) -> None:
         self.routes = tuple(routes)
@@ -79,6 +103,8 @@ class RouteTable:
                     raise ConfigurationError(f"Two routes claim {method} {route.path}.", "Check the active plugins.")
                 rows[method] = route
         for path, rows in by_path.items():
+            if len({route.plane for route in rows.values()}) > 1:
+                raise ConfigurationError(f"The routes of {path} are of two planes.", "Check the active plugins.")
             if "{" in path:
                 self._patterns.append((re.compile(path_pattern(path).replace("(?<", "(?P<")), rows))
             else:
