@@ -26,6 +26,10 @@ DEFAULT_PLUGINS = (
 )  # fmt: skip
 
 
+CONTROL_SLOT = 128
+"""The slot of the process `control`: the first number that no worker can have, whatever the settings say."""
+
+
 class Section(BaseModel):
     """A section of the settings file."""
 
@@ -65,7 +69,7 @@ class Server(Section):
 
     @property
     def slots(self) -> range:
-        """One for each process: first the workers, then those for long bodies."""
+        """One for each worker: first those for any call, then those for long bodies. Control has `CONTROL_SLOT`."""
         return range(self.workers + (self.workers if self.long_workers is None else self.long_workers))
 
     @field_validator("public_url")

@@ -21,6 +21,7 @@ NOT_FOR_PLUGINS = {"mastio.cli", "mastio.client", "mastio.control", "mastio.stub
 
 ROOTS = {
     "mastio.app", "mastio.forked", "mastio.worker", "mastio.prepare", "mastio.native", "mastio.compose", "mastio.demo",
+    "mastio.data_plane", "mastio.control.program",
 }  # fmt: skip
 """Composition roots: nothing but another root, or the command line, imports them."""
 
