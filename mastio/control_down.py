@@ -1,4 +1,4 @@
-"""Tells the edge whether control is down: a file in `run/`, at which it looks. Standard library only."""
+"""Tells the edge whether control is down: a file in `edge/`, at which it looks. Standard library only."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ WITHIN = 3.0
 
 
 class ControlDown:
-    """The file `run/control-down`: it is there while control is down for longer than its replacement takes."""
+    """The file `edge/control-down`: it is there while control is down for longer than its replacement takes. An edge in
+    a container of its own sees this folder, too."""
 
-    def __init__(self, run: Path, say: Callable[[str], None]) -> None:
-        self._run = run
+    def __init__(self, data: Path, say: Callable[[str], None]) -> None:
+        self._ready = data / "run" / "control.ready"
+        self._file = data / "edge" / "control-down"
         self._say = say
         self._ready_at = 0.0
         self._is_down = False
@@ -25,7 +27,7 @@ class ControlDown:
 
     def look(self, now: float, *, is_running: bool) -> None:
         """Call several times a second, with the monotonic time. Raises nothing but `OSError`."""
-        if is_running and (self._run / "control.ready").exists():
+        if is_running and self._ready.exists():
             self._ready_at = now
         is_down = now - self._ready_at > WITHIN
         if is_down == self._is_down:
@@ -33,11 +35,11 @@ class ControlDown:
         self._is_down = is_down
         if is_down:
             self._say("control is down: administration and enrolment are refused until it is back")
-            (self._run / "control-down").touch()
+            self._file.touch()
         else:
             self._say("control is back")
             self.remove()
 
     def remove(self) -> None:
         """Control is not down, or nobody is to be told any more."""
-        (self._run / "control-down").unlink(missing_ok=True)
+        self._file.unlink(missing_ok=True)

@@ -152,6 +152,7 @@ def _values(settings: Settings, data: Path, secret: bytes, nginx_version: str) -
     return {
         **{name: str(value) for name, value in edge.model_dump().items()},
         "run": str(data / "run"),
+        "edge": str(data / "edge"),
         "control_timeout": str(min(edge.reply_timeout, CONTROL_SECONDS)),
         "logs": str(data / "logs"),
         "worker_connections": str(connections),

@@ -22,7 +22,7 @@ EVERY = 0.25
 GONE_SECONDS = 3.0
 """A process without a sign of life for so long is down. Longer than it takes to replace one that was killed."""
 
-PROBLEMS_EVERY = 1.0
+PROBLEMS_EVERY = 0.5
 """Seconds between two looks of control at itself."""
 
 

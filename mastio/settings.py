@@ -37,13 +37,14 @@ class Section(BaseModel):
 
 
 class Server(Section):
-    """The core. `listen` is `unix` (sockets in the data folder) or `HOST:PORT`, worker n taking PORT + n.
+    """The core. `listen` is `unix` (sockets in the data folder) or `HOST:PORT`, worker n taking PORT + n and control
+    PORT + 128. Control is one process beside the workers: administration and enrolment.
 
     Calls with long bodies have `long_workers` processes of their own beside the `workers`, so that looking into them
     keeps no other call waiting. Not set: as many as workers. 0: none, and every worker takes them.
 
     `stub_port` runs the stand-in provider on that loopback port (`up --demo`); 0 runs none. A file in `logs/` that is
-    larger than `log_megabytes` is put aside; of each, `log_files` older ones are kept. The slots of each worker:
+    larger than `log_megabytes` is put aside; of each, `log_files` older ones are kept. The slots of each process:
     `max_in_flight` exchanges of agents, of which one agent may have `agent_share`; `admin_in_flight` of admins;
     `open_in_flight` of callers without a credential. `caller_body_megabytes`: bodies of one caller in memory.
     Refused callers without a credential get `refusal_burst` entries in the audit log for each address and

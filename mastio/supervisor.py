@@ -104,7 +104,7 @@ class Supervisor:
         """The configuration that the edge runs with."""
         self._is_restart_asked = False
         self._restart: Iterator[None] | None = None
-        self._control_down = ControlDown(data / "run", _say)
+        self._control_down = ControlDown(data, _say)
 
     def run(self) -> int:
         """Start, keep and stop. The exit status of the command."""

@@ -107,12 +107,14 @@ async def test_workers_say_what_control_says_of_itself(host: HostMemory, tmp_pat
 
 def test_the_edge_is_told_when_control_stays_away(tmp_path: Path) -> None:
     said: list[str] = []
-    down, file = ControlDown(tmp_path, said.append), tmp_path / "control-down"
+    down, file = ControlDown(tmp_path, said.append), tmp_path / "edge" / "control-down"
+    for name in ("edge", "run"):
+        (tmp_path / name).mkdir()
     file.touch()
     down.begin(0.0, 30.0)
     down.look(29.0, is_running=True)
     assert not file.exists(), "the first start may take long"
-    (tmp_path / "control.ready").touch()
+    (tmp_path / "run" / "control.ready").touch()
     down.look(30.0, is_running=True)
     down.look(30.0 + WITHIN, is_running=False)
     assert not file.exists() and said == [], "it is being replaced"

@@ -109,6 +109,14 @@ def test_no_key_of_the_authority_is_in_a_worker(world: tuple[Appliance, Stub, Id
         assert find_in_memory(appliance.pid("control"), needles), "the search finds a key where there is one"
 
 
+def test_no_key_of_enrolment_tokens_is_in_a_worker(world: tuple[Appliance, Stub, Identity]) -> None:
+    appliance, _, _ = world
+    for name, has_it in (("enrollment-tokens", False), ("audit-digest", True)):
+        key = bytes.fromhex((appliance.data / "secrets" / f"{name}.key").read_text())
+        found = find_in_memory(appliance.pid("worker-0"), {"key": key})
+        assert bool(found) == has_it, f"{name}: the search finds a key where there is one"
+
+
 def test_no_framework_is_in_a_worker(world: tuple[Appliance, Stub, Identity]) -> None:
     """By the compiled modules, which are mapped, and by the names of modules, which a module that is loaded keeps."""
     appliance, _, _ = world
@@ -178,7 +186,7 @@ def test_agents_are_served_while_control_is_down(world: tuple[Appliance, Stub, I
     try:
         appliance.kill_control()
         with appliance.admin() as admin, appliance.by_certificate(agent) as caller:
-            wait_until((appliance.data / "run" / "control-down").exists, 20, "control is down")
+            wait_until((appliance.data / "edge" / "control-down").exists, 20, "control is down")
             refused = admin.get("/v1/admin/agents")
             assert (refused.status_code, refused.json()["code"]) == (503, "not_ready")
             assert refused.headers["retry-after"]
