@@ -87,9 +87,16 @@ def routes_of_plane(routes: Iterable[Route], plane: Plane) -> tuple[Route, ...]:
     return tuple(route for route in routes if route.plane == plane)
 
 
+def find_mixed_paths(routes: Iterable[Route]) -> list[str]:
+    """The paths whose routes are of two planes: the edge chooses by the path, so one of them would not be reached."""
+    planes: dict[str, set[Plane | None]] = {}
+    for route in routes:
+        planes.setdefault(route.path, set()).add(route.plane)
+    return [path for path, found in planes.items() if len(found) > 1]
+
+
 class RouteTable:
-    """Finds the route of a request. Built once. Raises `ConfigurationError` when two rows claim one method and path, or
-    the rows of one path are of two planes."""
+    """Finds the route of a request. Built once; raises `ConfigurationError` when two rows claim one method and path."""
 
     def __init__(self, routes: Iterable[Route]) -> None:
         self.routes = tuple(routes)
@@ -103,8 +110,6 @@ class RouteTable:
                     raise ConfigurationError(f"Two routes claim {method} {route.path}.", "Check the active plugins.")
                 rows[method] = route
         for path, rows in by_path.items():
-            if len({route.plane for route in rows.values()}) > 1:
-                raise ConfigurationError(f"The routes of {path} are of two planes.", "Check the active plugins.")
             if "{" in path:
                 self._patterns.append((re.compile(path_pattern(path).replace("(?<", "(?P<")), rows))
             else:

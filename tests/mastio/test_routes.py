@@ -1,11 +1,12 @@
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from mastio.errors import BadRequest, ConfigurationError
 from mastio.exchange import OPEN, Plane, Role, Route
-from mastio.plan import read_plan
-from mastio.routes import RouteTable, routes_of_plane
+from mastio.plan import CORE_ROUTES, read_plan
+from mastio.routes import RouteTable, find_mixed_paths, routes_of_plane
 
 TABLE = RouteTable(
     [
@@ -77,8 +78,16 @@ def test_what_an_agent_may_call_is_of_the_data_plane(requires: set[Role], plane:
 
 def test_one_path_has_one_plane() -> None:
     agent: frozenset[Role] = frozenset({"agent"})
-    with pytest.raises(ConfigurationError, match="two planes"):
-        RouteTable([Route("/a", ("GET",), OPEN, "a", ""), Route("/a", ("POST",), agent, "b", "")])
+    mixed = [Route("/a", ("GET",), OPEN, "a", ""), Route("/a", ("POST",), agent, "b", "")]
+    assert find_mixed_paths([*mixed, Route("/b", ("GET",), agent, "c", "")]) == ["/a"]
+    assert find_mixed_paths([mixed[0], replace(mixed[1], plane="control")]) == []
+
+
+def test_a_plugin_with_a_mixed_path_stops_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    wrong = Route("/v1/agents/self", ("DELETE",), frozenset({"admin"}), "agent.self", "")
+    monkeypatch.setattr("mastio.plan.CORE_ROUTES", (*CORE_ROUTES, wrong))
+    _, problems = read_plan(Path("/nowhere"))
+    assert problems == ["plugins.active: the routes of /v1/agents/self are of two planes."]
 
 
 def test_each_plane_has_its_routes() -> None:

@@ -8,7 +8,7 @@ import signal
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import httpx
@@ -130,21 +130,25 @@ def test_no_framework_is_in_a_worker(world: tuple[Appliance, Stub, Identity]) ->
 
 
 class Caller(threading.Thread):
-    """Calls without pause, by certificate, until it is stopped."""
+    """Calls without pause until it is stopped, with a new client now and then."""
 
-    def __init__(self, appliance: Appliance, agent: Identity) -> None:
+    def __init__(self, make: Callable[[], httpx.Client]) -> None:
         super().__init__(daemon=True)
         self.told = Counter[str]()
-        self._appliance, self._agent, self._end = appliance, agent, threading.Event()
+        self._make, self._end = make, threading.Event()
 
     def run(self) -> None:
-        with self._appliance.by_certificate(self._agent) as client:
-            while not self._end.is_set():
-                try:
-                    reply = client.post("/v1/chat/completions", json=BODY)
-                    self.told[str(reply.status_code)] += 1
-                except httpx.HTTPError as error:
-                    self.told[repr(error)] += 1
+        while not self._end.is_set():
+            with self._make() as client:
+                for _ in range(20):
+                    self._call(client)
+
+    def _call(self, client: httpx.Client) -> None:
+        try:
+            reply = client.post("/v1/chat/completions", json=BODY)
+            self.told[str(reply.status_code)] += 1
+        except httpx.HTTPError as error:
+            self.told[repr(error)] += 1
 
     def stop(self) -> Counter[str]:
         self._end.set()
@@ -155,7 +159,8 @@ class Caller(threading.Thread):
 def test_no_call_of_an_agent_fails_while_control_is_killed(world: tuple[Appliance, Stub, Identity]) -> None:
     appliance, stub, agent = world
     arrived = len(stub.arrivals())
-    callers = [Caller(appliance, agent) for _ in range(3)]
+    callers = [Caller(lambda: appliance.by_certificate(agent)) for _ in range(2)]
+    callers.append(Caller(lambda: appliance.agent(agent)))  # each client asks for an access token first
     for caller in callers:
         caller.start()
     recoveries = []

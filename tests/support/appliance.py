@@ -227,6 +227,14 @@ class Appliance:
     def kill_control(self) -> None:
         os.kill(self.pid("control"), signal.SIGKILL)
 
+    def replace_control(self) -> None:
+        """Kill it, and wait until its successor serves."""
+        before = self.pid("control")
+        self.kill_control()
+        wait_until(lambda: self.pid("control") != before, START_SECONDS, "control is started again")
+        with self.control() as client:
+            assert client.get("/pki/ca.crt", timeout=START_SECONDS).status_code == 200
+
     # --- who calls -------------------------------------------------------------------------------------------------
 
     def tls(self, identity: Identity | None = None) -> ssl.SSLContext:
