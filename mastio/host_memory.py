@@ -19,6 +19,9 @@ REVISION = 8
 """The word with the revision of the control plane that a worker has put in force. The words before it, and all from the
 second page on, belong to used proofs (`mastio_dpop.memory`)."""
 
+LIVENESS = 64
+"""The first of the words with signs of life (`mastio.liveness`), one for each slot. They end before the second page."""
+
 TURN = 0.05
 """Seconds that a worker waits for its turn. A turn takes microseconds, and ends with its process."""
 

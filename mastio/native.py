@@ -178,8 +178,8 @@ def _ask_restart(data: Path, supervisor: int) -> None:
     asked, done = secrets.token_hex(8), data / "run" / "restart-done"
     (data / "run" / "restart-asked").write_text(asked)
     os.kill(supervisor, signal.SIGUSR2)
-    workers = len(list((data / "run").glob("worker-*.pid")))
-    deadline = time.monotonic() + RESTART_WITHIN * (1 + workers)
+    processes = 1 + len(list((data / "run").glob("worker-*.pid")))
+    deadline = time.monotonic() + RESTART_WITHIN * (1 + processes)
     while time.monotonic() < deadline and find_supervisor(data) is not None:
         with contextlib.suppress(OSError, ValueError):
             said = json.loads(done.read_text("utf-8"))

@@ -20,13 +20,13 @@ from pathlib import Path
 from typing import Any
 
 from mastio.collection import Collection
-from mastio.edge import app_addresses, render, server_names
+from mastio.edge import app_addresses, render, server_names, socket_file
 from mastio.errors import ConfigurationError, MastioError
 from mastio.nginx import nginx_version
 from mastio.pki.authority import DAY, Authority
 from mastio.plan import Plan, describe_settings, read_plan, secret_folders
 from mastio.plugins import collections_of, refuse
-from mastio.settings import Settings
+from mastio.settings import CONTROL_SLOT, Settings
 from mastio.store.control import ControlStore, bootstrap
 from mastio.store.engine import Database
 from mastio.store.hot import HotDirectory
@@ -78,7 +78,9 @@ def describe(data: Path, plan: Plan) -> dict[str, Any]:
         "stub_port": settings.server.stub_port,
         "log_bytes": settings.server.log_megabytes * 1_000_000,
         "log_files": settings.server.log_files,
-        "sockets": [str(data / "run" / f"app-{slot}.sock") for slot in settings.server.slots],
+        "sockets": [str(socket_file(data, slot)) for slot in settings.server.slots],
+        "control_slot": CONTROL_SLOT,
+        "control_socket": str(socket_file(data, CONTROL_SLOT)),
         "addresses": app_addresses(settings, data),
     }
 

@@ -12,9 +12,10 @@ from mastio.control.reachable import Examine
 from mastio.errors import BadRequest
 from mastio.exchange import Principal
 from mastio.hooks import InForce, Verify
-from mastio.pki.authority import Authority, IssuedLeaf
+from mastio.pki.authority import Authority
 from mastio.pki.certificates import PublicKey, spiffe_id
 from mastio.pki.csr import RequestError, load_public_key, parse_csr
+from mastio.pki.public import IssuedLeaf
 from mastio.store.base import Directory, Enrollment
 from mastio.store.control import ControlStore
 

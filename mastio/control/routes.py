@@ -42,8 +42,9 @@ ROUTES: tuple[Route, ...] = (
         "A new leaf (RFC 7030 §4.2.2)",
         produces=PKCS7,
         consumes=PKCS10,
+        plane="control",  # the CA's keys are there
     ),
-    Route("/v1/agents/self/renew", ("POST",), AGENT, "agent.renew", "A new leaf for a new request"),
+    Route("/v1/agents/self/renew", ("POST",), AGENT, "agent.renew", "A new leaf for a new request", plane="control"),
     Route("/v1/admin/enrollments", ("GET",), OPERATOR, "admin.enrollments", "List enrolment requests"),
     Route("/v1/admin/enrollments/{id}", ("GET",), OPERATOR, "admin.enrollments", "Read an enrolment request"),
     Route("/v1/admin/enrollments/{id}/approve", ("POST",), OPERATOR, "admin.enrollments", "Approve and issue"),

@@ -11,8 +11,8 @@ from sqlalchemy import Connection, bindparam, delete, exists, func, insert, sele
 from sqlalchemy.exc import IntegrityError
 
 from mastio.errors import BadRequest, Denied
-from mastio.pki.authority import IssuedLeaf
 from mastio.pki.csr import assertion_keys, load_public_key
+from mastio.pki.public import IssuedLeaf
 from mastio.store.agents import add_agent, add_certificate, forget_expired, get_agent, write_agent
 from mastio.store.api_keys import revoke_all
 from mastio.store.base import Agent, Enrollment, EnrollmentStatus

@@ -69,13 +69,15 @@ def owner(worker: Worker) -> str:
     return f"{worker.node}/{worker.slot}"
 
 
-def is_cut(name: str, worker: Worker, slots: range) -> bool:
-    """True if no other live worker can be this owner, so that `worker` closes the owner's open intents: its own earlier
-    incarnation, and for the first worker also those of slots that are not in use any more."""
+def is_cut(name: str, services: Services) -> bool:
+    """True if no other live process can be this owner, so that this one closes the owner's open intents: those of its
+    own earlier incarnation, and for control also those of slots that are not in use any more."""
+    worker = services.worker
     if name == owner(worker):
         return True
     node, _, slot = name.rpartition("/")
-    return worker.slot == 0 and node == worker.node and slot.isdecimal() and int(slot) not in slots
+    is_unused = node == worker.node and slot.isdecimal() and int(slot) not in services.slots
+    return services.plane == "control" and is_unused
 
 
 def open_store(services: Services) -> AuditStore:
@@ -151,7 +153,7 @@ async def setup(settings: AuditSettings, services: Services) -> AsyncIterator[Ho
         return f"the audit log is closed: {reason}" if reason else reserve.problem
 
     try:
-        await _open(sequencer, history, lambda name: is_cut(name, worker, services.slots))
+        await _open(sequencer, history, lambda name: is_cut(name, services))
         async with (
             _watching(reserve),
             _counting(services),
@@ -179,8 +181,8 @@ async def _watching(reserve: Reserve) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def _counting(services: Services) -> AsyncIterator[None]:
-    """The first worker counts what calls of models use."""
-    if services.worker.slot != 0:
+    """Control counts what calls of models use."""
+    if services.plane != "control":
         yield
         return
     directory = services.directory
@@ -199,8 +201,8 @@ async def _counting(services: Services) -> AsyncIterator[None]:
 async def _publishing(
     services: Services, keys: LogKeys, history: History, record: Callable[[Entry], Awaitable[int]]
 ) -> AsyncIterator[None]:
-    """The first worker keeps checkpoints while it runs."""
-    if services.worker.slot != 0:
+    """Control keeps checkpoints while it runs."""
+    if services.plane != "control":
         yield
         return
     reader = open_reader(services)

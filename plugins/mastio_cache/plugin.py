@@ -56,7 +56,7 @@ async def open_second(settings: Settings, services: Services) -> AsyncIterator[S
         services.now,
         ttl=settings.ttl_seconds,
         max_bytes=settings.shared_max_bytes,
-        sweeps=services.worker.slot == 0,
+        sweeps=services.plane == "control",
     ) as table:
         yield table
 

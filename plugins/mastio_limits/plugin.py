@@ -23,7 +23,7 @@ from mastio_limits.keeper import Keeper
 from mastio_limits.limits import Limits
 
 SHOW = 5.0
-"""Seconds between two looks of the first worker at what all of them have spent, for `/metrics`."""
+"""Seconds between two looks of control at what all workers have spent, for `/metrics`."""
 
 
 class Settings(PluginSettings):
@@ -54,9 +54,9 @@ async def setup(settings: Settings, services: Services) -> AsyncIterator[Hooks]:
 
 
 async def show(services: Services, figures: Figures) -> None:
-    """The first worker shows what there is, also of budgets that nobody uses just now."""
+    """Control shows what there is, also of budgets that nobody uses just now."""
     shown: dict[str, BudgetRow] = {}
-    while services.worker.slot == 0:
+    while services.plane == "control":
         now, budgets = (
             services.now(),
             {n: row for n, row in BUDGETS.find_rows(services.directory).items() if not row.is_damaged},

@@ -265,9 +265,9 @@ async def setup(settings: Settings, services: Services) -> AsyncIterator[Hooks]:
     figures, tasks = Figures(), set[asyncio.Task[None]]()
 
     def alarm(problem: str | None) -> None:
-        """Every worker counts it; one of them writes it down."""
+        """Every process counts it; control writes it down."""
         figures.tell(problem is not None)
-        if services.worker.slot == 0:
+        if services.plane == "control":
             said = {"problem": (problem or "none")[:500]}
             kind = f"policy.{'invalid' if problem else 'valid'}"
             task = asyncio.create_task(_note(services, Entry(services.worker.incarnation, "event", kind, request=said)))

@@ -146,10 +146,11 @@ def test_a_half_written_policy_never_passes(scene: Scene) -> None:
     with scene.appliance.client() as stranger:
         wait_until(lambda: {stranger.get("/readyz").status_code for _ in range(6)} == {503}, 3.0, "no worker is ready")
         assert "The policy guard is not valid" in stranger.get("/readyz").json()["detail"]
+        wait_until(lambda: "control: policy: " in stranger.get("/readyz").json()["detail"], 5.0, "control sees it")
     assert scene.entry(scene.chat("x" * 6000))["decision"]["rule"] == "guard"
     assert scene.chat().status_code == 200
     write(whole)
-    wait_until(scene.appliance.is_ready, 2.0, "it is ready again")
+    wait_until(scene.appliance.is_ready, 4.0, "it is ready again")
 
     def events() -> list[str]:
         return [entry["kind"] for entry in scene.appliance.entries() if entry["kind"].startswith("policy.")]
@@ -193,6 +194,7 @@ def test_a_change_that_is_not_in_force_is_not_called_done(scene: Scene, damage: 
         with scene.appliance.client() as stranger:
             wait_until(lambda: stranger.get("/readyz").status_code == 503, 3.0, "it is not ready")
             assert "The policy guard is not valid" in stranger.get("/readyz").json()["detail"]
+        wait_until(lambda: "control: policy: " in stranger.get("/readyz").json()["detail"], 5.0, "control sees it")
         assert scene.chat().status_code == 200, "the last good policies stay"
         assert scene.entry(scene.chat("x" * 6000))["decision"]["rule"] == "guard"
     finally:
@@ -202,7 +204,7 @@ def test_a_change_that_is_not_in_force_is_not_called_done(scene: Scene, damage: 
     assert scene.entry(scene.chat())["decision"]["rule"] == "stop"
     assert scene.admin.delete(f"{POLICIES}/stop").status_code == 204
     scene.names.remove("stop")
-    wait_until(scene.appliance.is_ready, 2.0, "it is ready again")
+    wait_until(scene.appliance.is_ready, 4.0, "it is ready again")
     scene.appliance.settle()
     assert scene.chat().status_code == 200
 

@@ -19,6 +19,7 @@ NOT_FOR_PLUGINS = {"mastio.cli", "mastio.control", "mastio_client", "mastio_clie
 
 ROOTS = {
     "mastio.app", "mastio.forked", "mastio.worker", "mastio.prepare", "mastio.native", "mastio.compose", "mastio.demo",
+    "mastio.data_plane", "mastio.control.program",
 }  # fmt: skip
 """Composition roots: nothing but another root, or the command line, imports them."""
 

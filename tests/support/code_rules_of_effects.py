@@ -20,6 +20,15 @@ OUTSIDE = (
 """What runs beside the appliance, not in a worker: the command line, the agent's side, who starts and keeps workers.
 And the `commands` of each plugin."""
 
+OF_CONTROL = (
+    "alembic", "fastapi", "starlette", "mastio.control", "mastio.openapi", "mastio.pki.authority", "mastio.pki.rotate",
+    "mastio.store.control", "mastio.store.migrate",
+)  # fmt: skip
+"""What control alone loads: the framework, administration, and whatever holds or makes keys of the authority."""
+
+TABLES = {"mastio.control", "mastio.control.routes"}
+"""Of `mastio.control`, what everybody may load: the rows of the route table."""
+
 WAYS_OUT = {
     "mastio/upstream.py": "the one way out: HTTP",
     "mastio/upstream_connector.py": "makes its connections, and those of raw streams",
@@ -65,6 +74,10 @@ def is_outside(name: str) -> bool:
     return any(name == one or name.startswith((f"{one}.", f"{one}_")) for one in OUTSIDE)
 
 
+def is_of_control(name: str) -> bool:
+    return name not in TABLES and any(name == one or name.startswith(f"{one}.") for one in OF_CONTROL)
+
+
 def find_unlisted_ways_out(code: CodeMap, listed: Mapping[str, str] = WAYS_OUT) -> list[str]:
     """Modules of a worker that can make a connection are listed with a reason; only those that check addresses do."""
     found = []
@@ -90,9 +103,9 @@ def _connects_of(module: Module) -> set[str]:
 
 
 def find_outside_in_workers(code: CodeMap) -> list[str]:
-    """A worker loads nothing of what runs beside it: all imports from `mastio.worker` and the plugins on."""
+    """A worker loads nothing of what runs beside it or of control: all imports from its program and the plugins on."""
     seen: set[str] = set()
-    ahead = ["mastio.worker", *(module.name for module in code.plugins if "." not in module.name)]
+    ahead = ["mastio.data_plane", *(module.name for module in code.plugins if "." not in module.name)]
     while ahead:
         name = ahead.pop()
         if name not in seen and name in code.modules:
@@ -100,7 +113,9 @@ def find_outside_in_workers(code: CodeMap) -> list[str]:
             for named in _named(code.modules[name]):
                 parts = named.split(".")
                 ahead += [".".join(parts[:count]) for count in range(1, len(parts) + 1)]
-    return [f"a worker loads {name}" for name in sorted(seen) if is_outside(name)]
+        elif name in OF_CONTROL:
+            seen.add(name)
+    return [f"a worker loads {name}" for name in sorted(seen) if is_outside(name) or is_of_control(name)]
 
 
 def _named(module: Module) -> Iterator[str]:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from mastio.pki.authority import IssuedLeaf
 from mastio.pki.csr import encode_public_key
+from mastio.pki.public import IssuedLeaf
 from mastio.plan import secret_folders
 from mastio.store.base import Enrollment
 from mastio.store.control import ControlStore
