@@ -11,11 +11,11 @@ from collections.abc import Iterator, Mapping
 from support.code_map import CodeMap, Module, dotted
 
 OUTSIDE = (
-    "mastio.__main__", "mastio.administer", "mastio.cli", "mastio.collection_command", "mastio.compose", "mastio.demo", "mastio.forked",
-    "mastio.forking", "mastio.native", "mastio.nginx", "mastio.prepare", "mastio.reloading", "mastio.store.migrations",
-    "mastio.supervisor", "mastio.up_settings", "mastio_audit.verify", "mastio_llm.stubs", "mastio_client",
-    "mastio_primitives.command_line", "mastio_primitives.defaults", "mastio_primitives.transparency.arguments",
-    "mastio_primitives.serving",
+    "mastio.__main__", "mastio.administer", "mastio.cli", "mastio.collection_command", "mastio.compose", "mastio.demo",
+    "mastio.forked", "mastio.forking", "mastio.native", "mastio.nginx", "mastio.prepare", "mastio.reloading",
+    "mastio.store.migrations", "mastio.supervisor", "mastio.up_settings", "mastio_audit.verify", "mastio_llm.stubs",
+    "mastio_client", "mastio_primitives.command_line", "mastio_primitives.defaults",
+    "mastio_primitives.transparency.arguments", "mastio_primitives.serving",
 )  # fmt: skip
 """What runs beside the appliance, not in a worker: the command line, the agent's side, who starts and keeps workers.
 And the `commands` of each plugin."""
