@@ -42,6 +42,8 @@ COLUMNS: dict[str, dict[str, tuple[str, Read]]] = {
 }  # fmt: skip
 """By the table: each member of the document, the column that it was in, and how it is read."""
 
+NULLABLE = ("scope", "subject")
+
 SECRETS = {"providers": ("api_key", "api_key_file"), "connections": ("secret", "secret_file")}
 
 
@@ -117,7 +119,10 @@ def _document(table: str, texts: dict[str, str | None]) -> str:
     for member, (column, read) in COLUMNS[table].items():
         text = texts[column]
         try:
-            members[member] = None if text is None and column in ("scope", "subject") else read(text or "")
+            if text is not None:
+                members[member] = read(text)
+            elif column in NULLABLE:
+                members[member] = None
         except (ValueError, KeyError):
             continue
     if table == "providers":
