@@ -68,11 +68,6 @@ def make_old(url: str, sealer: Sealer, file: Path) -> None:
 
         lists = {"models": '["*"]', "aliases": '{"fast":"m"}', "timeouts": '{"read":5}'}
         lists["allow_addresses"] = '["10.0.0.0/8"]'
-            "models": '["*"]',
-            "aliases": '{"fast":"m"}',
-            "allow_addresses": '["10.0.0.0/8"]',
-            "timeouts": '{"read":5}',
-        }
         sealed = sealer.seal("sk-canary", "providers/main")
         main = {"kind": "openai", "base_url": "https://api.example/v1", "weight": 7, **lists}
         insert("providers", name="main", api_key=sealed, **main)
