@@ -23,6 +23,9 @@ from mastio.collection import Collection
 from mastio.errors import ConfigurationError
 from mastio_client.enroll import send
 
+TAKEN = frozenset({"ca", "data", "json", "url"})
+"""Members whose options would have the names of those that `mastio.administer` adds."""
+
 
 class CollectionCommand:
     """The verb. `secret` is the member whose value is read from a file, never from the arguments of the command: those
@@ -73,23 +76,28 @@ class CollectionCommand:
     def _add_members(self, parser: argparse.ArgumentParser, body: type[BaseModel]) -> None:
         for name, field in self._members(body).items():
             if name == self._secret:
-                parser.add_argument(_flag(f"{name}_from"), metavar="FILE", help="send what is in this file; -: stdin")
+                told = "send what is in this file; -: stdin"
+                parser.add_argument(_flag(f"{name}_from"), dest=_place(name), metavar="FILE", help=told)
             else:
-                parser.add_argument(_flag(name), required=field.is_required(), dest=name, **_settings(field))
+                parser.add_argument(_flag(name), dest=_place(name), required=field.is_required(), **_settings(field))
 
     def _read_members(self, args: argparse.Namespace, body: type[BaseModel]) -> dict[str, Any]:
         found: dict[str, Any] = {}
         for name, field in self._members(body).items():
-            if name == self._secret:
-                if (source := getattr(args, f"{name}_from")) is not None:
-                    found[name] = _read(source)
-            elif (given := getattr(args, name)) is not None:
-                found[name] = _convert(name, field, given)
+            given = getattr(args, _place(name))
+            if given is not None:
+                found[name] = _read(given) if name == self._secret else _convert(name, field, given)
         return found
 
 
 def _flag(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
+    """The option for a member. Those of every verb of administration keep their names."""
+    return f"--object-{name}" if name in TAKEN else f"--{name.replace('_', '-')}"
+
+
+def _place(name: str) -> str:
+    """The attribute of the parsed arguments."""
+    return f"member_{name}"
 
 
 def _type_of(annotation: Any) -> Any:

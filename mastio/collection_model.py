@@ -7,10 +7,11 @@ a `mastio.collection.Serializer`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar, cast
+from typing import Annotated, Any, TypeVar, cast, get_args, get_origin
 
 import orjson
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
+from pydantic.fields import FieldInfo
 
 from mastio.collection import Collection, Secret, Secrets, Serializer
 from mastio.errors import BadRequest
@@ -58,7 +59,9 @@ def _secrets_of(model: type[O], member: str) -> Secrets[O]:
 
 def _make_serializer(model: type[O], secret: str | None) -> type[Serializer[O]]:
     members: dict[str, Any] = {
-        name: (field.rebuild_annotation(), field) for name, field in model.model_fields.items() if name != "name"
+        name: (_as_sent(field.rebuild_annotation()), _default_of(field))
+        for name, field in model.model_fields.items()
+        if name != "name"
     }
     shown = {name: one for name, one in members.items() if name != secret}
     title = model.__name__
@@ -93,6 +96,19 @@ def _make_serializer(model: type[O], secret: str | None) -> type[Serializer[O]]:
             return self.answer.model_validate(values)
 
     return cast(type[Serializer[O]], ModelSerializer)
+
+
+def _default_of(field: FieldInfo) -> Any:
+    """The default of a member in a body, with the constraints of its field."""
+    return list(field.default) if isinstance(field.default, tuple | frozenset) else field
+
+
+def _as_sent(annotation: Any) -> Any:
+    """The type of a member in a body: JSON has lists, and nothing else of their kind."""
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return Annotated[(_as_sent(arguments[0]), *annotation.__metadata__)]
+    return list[arguments[0]] if origin in (tuple, frozenset, set) else annotation  # type: ignore[valid-type]
 
 
 def _validate(model: type[O], values: Mapping[str, Any]) -> O:
