@@ -17,10 +17,10 @@ from mastio_primitives.errors import ConfigurationError
 
 
 def warn_if_due(identity: Identity, now: float) -> None:
-    """One line for who runs a command by hand: the shim renews by itself, single calls do not."""
+    """Prints a line when the certificate should be renewed: the shim renews by itself, single calls do not."""
     if due(identity, now):
         print(
-            f"mastio: a third of the certificate's life or less is left: mastio renew --identity {identity.folder}",
+            f"mastio: A third of the certificate's life or less is left. Renew it: renew --identity {identity.folder}",
             file=sys.stderr,
         )
 

@@ -36,7 +36,9 @@ class Identity:
             dpop_key = parse_private_jwk(json.loads((folder / "dpop.jwk").read_text("utf-8")))
             return cls(folder, known["name"], known["base_url"].rstrip("/"), folder / known["ca_file"], dpop_key)
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise ConfigurationError(f"{folder} is not an agent's identity.", "Make one with mastio enroll.") from error
+            raise ConfigurationError(
+                f"{folder} is not an agent's identity.", "Make one with the verb enroll."
+            ) from error
 
     def tls(self, *, certificate: bool) -> ssl.SSLContext:
         """A context that trusts the appliance's authority and, if asked, shows the agent's certificate."""

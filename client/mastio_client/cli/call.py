@@ -14,7 +14,7 @@ from mastio_primitives.errors import ConfigurationError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--identity", type=Path, required=True, help="folder that mastio enroll wrote")
+    parser.add_argument("--identity", type=Path, required=True, help="folder that the verb enroll wrote")
     parser.add_argument("method", metavar="METHOD")
     parser.add_argument("path", metavar="PATH")
     body = parser.add_mutually_exclusive_group()

@@ -14,7 +14,7 @@ from mastio_client.identity import Identity
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--identity", type=Path, required=True, help="folder that mastio enroll wrote")
+    parser.add_argument("--identity", type=Path, required=True, help="folder that the verb enroll wrote")
     parser.add_argument("--model", required=True, help="model, as provider/model or an alias")
     parser.add_argument("--stream", action="store_true", help="print the reply as it arrives")
     parser.add_argument("text", metavar="TEXT")

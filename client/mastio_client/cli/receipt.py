@@ -19,7 +19,7 @@ from mastio_primitives.transparency.notes import Verifier
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("index", type=log_arguments.parse_index, metavar="INDEX", help="what Mastio-Receipt said")
-    parser.add_argument("--identity", type=Path, required=True, help="folder that mastio enroll wrote")
+    parser.add_argument("--identity", type=Path, required=True, help="folder that the verb enroll wrote")
     log_arguments.add_vkey(parser)
     log_arguments.add_older(parser)
     log_arguments.add_checkpoint_out(parser)

@@ -14,7 +14,7 @@ from mastio_primitives.command_line import plain
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--identity", type=Path, required=True, help="folder that mastio enroll wrote")
+    parser.add_argument("--identity", type=Path, required=True, help="folder that the verb enroll wrote")
     parser.add_argument("--if-due", action="store_true", help="only when a third or less of its life is left")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
 

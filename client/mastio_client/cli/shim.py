@@ -12,7 +12,7 @@ from mastio_client.shim.server import run as run_shim
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--identity", type=Path, required=True, help="folder that mastio enroll wrote")
+    parser.add_argument("--identity", type=Path, required=True, help="folder that the verb enroll wrote")
     parser.add_argument(
         "--listen",
         default="127.0.0.1:9480",

@@ -262,7 +262,7 @@ def test_a_hand_made_call_says_when_it_is_time(agent: Identity, capsys: pytest.C
     assert capsys.readouterr().err == ""
     warn_if_due(agent, time.time() + DAY * 2 / 3 + 120)
     said = capsys.readouterr()
-    assert said.out == "" and said.err.count("\n") == 1 and f"mastio renew --identity {agent.folder}" in said.err
+    assert said.out == "" and said.err.count("\n") == 1 and f"renew --identity {agent.folder}" in said.err
 
 
 # --- the trust anchor -------------------------------------------------------------------------------------------------
