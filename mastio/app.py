@@ -23,7 +23,7 @@ from mastio.approvals import StoredApprovals
 from mastio.collection import Collection
 from mastio.edge import read_edge_headers
 from mastio.errors import BadRequest, ConfigurationError, MastioError
-from mastio.exchange import Action, Entry, Plane, Principal, RequestHead
+from mastio.exchange import Action, Entry, Plane, Principal, RequestHead, Route
 from mastio.expiry import measure
 from mastio.hooks import Hooks
 from mastio.host_memory import HostMemory
@@ -176,44 +176,69 @@ async def open_app(
 ) -> AsyncIterator[App]:
     """The application of one process, with everything it needs open. Raises `ConfigurationError`."""
     async with _open_base(data, config) as base:
-        settings, directory = base.settings, base.directory
-        authority = program.load_authority(base)
-        following = FollowedAuthority(authority, time.time, program.publisher())
-        following.start()
-        later = _Later()
+        authority, later = program.load_authority(base), _Later()
         services = _services(base, program, slot, host_memory, authority, later)
-        liveness = Liveness(host_memory, settings.server.slots)
-        measure_all = partial(_measure, authority, directory, liveness)
-        telemetry, readiness = Telemetry(measure_all), Readiness()
+        liveness = Liveness(host_memory, services.slots)
+        telemetry, readiness = Telemetry(partial(_measure, authority, base.directory, liveness)), Readiness()
         routes = routes_of_plane(base.plan.routes, program.plane)
         core = program.hooks(base, readiness, telemetry)
-        try:
-            async with open_plugins(base.plan.active, services) as opened:
-                program.take(opened)
-                pipeline = Pipeline(
-                    routes, [("core", core), *opened], services, telemetry, settings.server.max_in_flight,
-                    admission=Admission(_shares(settings)),
-                    refusals=Refusals(settings.server.refusal_burst, settings.server.refusals_per_second),
-                )  # fmt: skip
-                later.put(pipeline)
-                readiness.checks += [_check_directory(directory), following.ready, _check_edge(data)]
-                readiness.checks += [hook.ready for _, hook in opened if hook.ready]
-                running = [
-                    LoopLag(partial(telemetry.lag, label(slot))).run(),
-                    liveness.run(slot),
-                    *program.tasks(base, readiness, liveness),
-                ]
-                tasks = [asyncio.create_task(one) for one in running]
+        async with (
+            _follow(authority, program.publisher()) as following,
+            open_plugins(base.plan.active, services) as opened,
+        ):
+            program.take(opened)
+            pipeline = _pipeline(base.settings, routes, [("core", core), *opened], services, telemetry)
+            later.put(pipeline)
+            readiness.checks += [_check_directory(base.directory), following.ready, _check_edge(data)]
+            readiness.checks += [hook.ready for _, hook in opened if hook.ready]
+            lag = LoopLag(partial(telemetry.lag, _label(slot)))
+            async with _run(lag.run(), liveness.run(slot), *program.tasks(base, readiness, liveness)):
                 try:
-                    in_step = InStep(directory, host_memory)
+                    in_step = InStep(base.directory, host_memory)
                     edge_secret = base.keys.key("edge").hex().encode("ascii")
                     yield App(RouteTable(routes), pipeline, in_step, edge_secret)
                 finally:
-                    for task in tasks:
-                        task.cancel()
                     await pipeline.close()
-        finally:
-            await following.close()
+
+
+@asynccontextmanager
+async def _follow(authority: PublicAuthority, publish: Callable[[], None] | None) -> AsyncIterator[FollowedAuthority]:
+    following = FollowedAuthority(authority, time.time, publish)
+    following.start()
+    try:
+        yield following
+    finally:
+        await following.close()
+
+
+@asynccontextmanager
+async def _run(*coroutines: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    """Run these in the background while this is open."""
+    tasks = [asyncio.create_task(one) for one in coroutines]
+    try:
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+
+
+def _pipeline(
+    settings: Settings,
+    routes: Sequence[Route],
+    plugins: Sequence[tuple[str, Hooks]],
+    services: Services,
+    telemetry: Telemetry,
+) -> Pipeline:
+    server = settings.server
+    return Pipeline(
+        routes,
+        plugins,
+        services,
+        telemetry,
+        server.max_in_flight,
+        admission=Admission(_shares(settings)),
+        refusals=Refusals(server.refusal_burst, server.refusals_per_second),
+    )
 
 
 @asynccontextmanager
@@ -292,7 +317,7 @@ def _measure(authority: PublicAuthority, directory: HotDirectory, liveness: Live
     yield from liveness.measure()
 
 
-def label(slot: int) -> str:
+def _label(slot: int) -> str:
     """A process in the figure of the event loop's lag."""
     return "control" if slot == CONTROL_SLOT else str(slot)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from mastio.host_memory import GONE_SECONDS
+
 WITHIN = 3.0
 """Seconds in which control is replaced. Until then its callers wait for it."""
 
@@ -25,9 +27,10 @@ class ControlDown:
         self._ready_at = now + seconds - WITHIN
         self.remove()
 
-    def look(self, now: float, *, is_running: bool) -> None:
-        """Call several times a second, with the monotonic time. Raises nothing but `OSError`."""
-        if is_running and self._ready.exists():
+    def look(self, now: float, *, is_running: bool, signed_at: float) -> None:
+        """Call several times a second, with the monotonic time and that of control's last sign of life: a process that
+        runs and stands still is down as well. Raises nothing but `OSError`."""
+        if is_running and now - signed_at < GONE_SECONDS and self._ready.exists():
             self._ready_at = now
         is_down = now - self._ready_at > WITHIN
         if is_down == self._is_down:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import sys
 import time
 from fcntl import LOCK_EX, LOCK_NB, LOCK_UN, lockf
 
@@ -27,6 +28,15 @@ TURN = 0.05
 
 PAUSE = 0.0001
 """Seconds between two tries."""
+
+
+GONE_SECONDS = 3.0
+"""A process without a sign of life for so long is down. Longer than it takes to replace one that was killed."""
+
+
+def read_sign(descriptor: int, slot: int) -> float:
+    """The monotonic time of the last sign of life of the process in this slot; 0: there was none."""
+    return int.from_bytes(os.pread(descriptor, 8, 8 * (LIVENESS + slot)), sys.byteorder) / 1000
 
 
 class Busy(Exception):

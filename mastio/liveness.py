@@ -12,15 +12,12 @@ from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 from time import monotonic
 
-from mastio.host_memory import LIVENESS, HostMemory
+from mastio.host_memory import GONE_SECONDS, LIVENESS, HostMemory
 from mastio.settings import CONTROL_SLOT
 from mastio.telemetry import Figures
 
 EVERY = 0.25
 """Seconds between two signs of life."""
-
-GONE_SECONDS = 3.0
-"""A process without a sign of life for so long is down. Longer than it takes to replace one that was killed."""
 
 PROBLEMS_EVERY = 0.5
 """Seconds between two looks of control at itself."""
@@ -85,8 +82,7 @@ class ControlState:
 
     async def publish(self, find_problems: Callable[[], Awaitable[list[str]]]) -> None:
         """Write what is wrong with control until cancelled. Without a problem there is no file."""
-        written: list[str] = []
-        self._file.unlink(missing_ok=True)
+        written: list[str] | None = None
         while True:
             problems = await find_problems()
             if problems != written:

@@ -51,6 +51,7 @@ CORE: tuple[Route, ...] = (
         recorded="none",
         limit=0,
         produces=_JSON,
+        parameters=(("exclude", "`control`: whether agents are served, whatever becomes of control"),),
         plane="data",
     ),
     Route(

@@ -28,7 +28,7 @@ from typing import Any
 from mastio.code_files import digest_code
 from mastio.control_down import ControlDown
 from mastio.forking import Forked, ForkError, ForkServer
-from mastio.host_memory import make_host_memory
+from mastio.host_memory import make_host_memory, read_sign
 from mastio.log_files import LogFiles
 from mastio.reloading import EdgeReload
 
@@ -286,7 +286,8 @@ class Supervisor:
         control = self._children[0]
         is_running = control.process is not None and control.process.poll() is None
         with contextlib.suppress(OSError):  # a disk that is full now is not later
-            self._control_down.look(time.monotonic(), is_running=is_running)
+            signed_at = read_sign(self._host_memory, self._plan["control_slot"])
+            self._control_down.look(time.monotonic(), is_running=is_running, signed_at=signed_at)
 
     def _renew(self) -> None:
         """Renew the edge's certificate if it is due; when its files changed, by this or by a rotation, reload it."""

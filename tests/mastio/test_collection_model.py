@@ -163,7 +163,7 @@ def test_the_verb_has_an_option_for_each_member(tmp_path: Path) -> None:
         "c=d=e",
     )
     more = ("--weight", "2.5", "--no-enabled", "--limits", '{"calls": 4}', "--token-from", str(tmp_path / "token"))
-    _, members = parse(*words, *pairs, *more)
+    _, members = parse(*words, *more, "--mode", "open")
     assert members == {
         "url": "https://x", "tools": ["a", "b"], "headers": {"a": "b", "c": "d=e"}, "weight": 2.5, "enabled": False,
         "limits": {"calls": 4}, "token": CANARY, "mode": "open",

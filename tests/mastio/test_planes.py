@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from mastio.control_down import WITHIN, ControlDown
-from mastio.host_memory import LIVENESS, HostMemory, make_host_memory
-from mastio.liveness import GONE_SECONDS, ControlState, Liveness, process_name
+from mastio.host_memory import GONE_SECONDS, LIVENESS, HostMemory, make_host_memory, read_sign
+from mastio.liveness import ControlState, Liveness, process_name
 from mastio.pki.authority import Authority
 from mastio.pki.public import PublicAuthority
 from mastio.settings import CONTROL_SLOT
@@ -112,13 +112,24 @@ def test_the_edge_is_told_when_control_stays_away(tmp_path: Path) -> None:
         (tmp_path / name).mkdir()
     file.touch()
     down.begin(0.0, 30.0)
-    down.look(29.0, is_running=True)
+    down.look(29.0, is_running=True, signed_at=0.0)
     assert not file.exists(), "the first start may take long"
     (tmp_path / "run" / "control.ready").touch()
-    down.look(30.0, is_running=True)
-    down.look(30.0 + WITHIN, is_running=False)
+    down.look(30.0, is_running=True, signed_at=29.9)
+    down.look(30.0 + WITHIN, is_running=False, signed_at=29.9)
     assert not file.exists() and said == [], "it is being replaced"
-    down.look(30.1 + WITHIN, is_running=False)
+    down.look(30.1 + WITHIN, is_running=False, signed_at=29.9)
     assert file.exists() and len(said) == 1
-    down.look(40.0, is_running=True)
+    down.look(40.0, is_running=True, signed_at=39.9)
     assert not file.exists() and said[1:] == ["control is back"]
+    for at in (41.0, 44.0, 47.0):
+        down.look(at, is_running=True, signed_at=40.0)
+    assert file.exists(), "it stands still"
+
+
+def test_the_supervisor_reads_a_sign_without_the_library_of_a_worker() -> None:
+    descriptor, clock = make_host_memory(), Clock()
+    host = HostMemory(descriptor)
+    assert read_sign(descriptor, CONTROL_SLOT) == 0
+    Liveness(host, (), clock).sign(CONTROL_SLOT)
+    assert read_sign(descriptor, CONTROL_SLOT) == clock.now

@@ -212,6 +212,22 @@ def test_agents_are_served_while_control_is_down(world: tuple[Appliance, Stub, I
         wait_until(appliance.is_ready, 30, "it is ready")
 
 
+def test_control_that_stands_still_is_down(world: tuple[Appliance, Stub, Identity]) -> None:
+    appliance, _, agent = world
+    control = appliance.pid("control")
+    os.kill(control, signal.SIGSTOP)
+    try:
+        wait_until((appliance.data / "edge" / "control-down").exists, 20, "control is down")
+        with appliance.admin() as admin, appliance.by_certificate(agent) as caller:
+            assert admin.get("/v1/admin/agents").status_code == 503
+            assert caller.post("/v1/chat/completions", json=BODY).status_code == 200
+    finally:
+        os.kill(control, signal.SIGCONT)
+    with appliance.admin() as admin:
+        wait_until(lambda: admin.get("/v1/admin/agents").status_code == 200, 20, "control is back")
+    assert appliance.pid("control") == control
+
+
 def test_control_serves_while_the_workers_are_down(world: tuple[Appliance, Stub, Identity]) -> None:
     """They stand still here. What control changes is in force at them when they go on."""
     appliance, _, agent = world
