@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from pathlib import Path
 from types import SimpleNamespace
+from types import SimpleNamespace
 from typing import Any
 
 from prometheus_client.parser import text_string_to_metric_families
 
+from mastio.liveness import Liveness
 from mastio.expiry import DAY, HOUR, count_within, measure
 from mastio.pki.authority import Authority
 from mastio.pki.rotate import rotate_intermediate
@@ -85,4 +87,5 @@ def test_every_name_that_the_alerts_use_is_one_that_is_rendered(tmp_path: Path) 
     known |= {anchor_figures.LAST, anchor_figures.EVERY, anchor_figures.FORKED}
     known |= {reserve.FREE, reserve.KEPT}
     known |= {budget_figures.LIMIT, budget_figures.SPENT, policy_figures.INVALID}
+    known |= {one.name for one in Liveness(SimpleNamespace(words=[0] * 1000), range(1)).measure()}  # type: ignore[arg-type]
     assert used and used <= known
