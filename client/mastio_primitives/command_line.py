@@ -56,7 +56,7 @@ class CommandLine:
             return CLOSED_PIPE
 
     def make_parser(self) -> argparse.ArgumentParser:
-        """The parser of what stands before a verb and its own words."""
+        """The parser of the options before the verb."""
         listed = "verbs:\n" + "\n".join(f"  {verb:<12} {meaning}" for verb, meaning in self.verbs.items())
         parser = argparse.ArgumentParser(
             prog=self.name, formatter_class=argparse.RawDescriptionHelpFormatter, epilog=listed
@@ -82,5 +82,5 @@ class CommandLine:
 
 
 def plain(text: str) -> str:
-    """On one line, and without what a terminal would obey: some of it was written by strangers."""
+    """The text on one line, with control characters escaped: strangers wrote some of it."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
