@@ -143,6 +143,7 @@ unlink_command() {
 
 native() {
     local told=""
+    export PYTHONSAFEPATH=1 # nothing is imported from the folder that the operator happens to be in
     if [ "$verb" = up ] && [ -e "$data/compose.env" ]; then # so far it ran in containers
         "$here/scripts/compose" down --data "$data" >/dev/null
         rm -f "$data/compose.env"

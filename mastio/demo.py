@@ -21,7 +21,7 @@ import httpx
 
 from mastio.errors import ConfigurationError
 from mastio_client.call import chat
-from mastio_client.enroll import Refused, Wish, enroll, open_client, read_ca, send
+from mastio_client.enroll import EnrollmentRequest, Refused, enroll, open_client, read_ca, send
 from mastio_client.identity import Identity
 
 AGENT = "demo"
@@ -95,7 +95,7 @@ def _ensure_agent(admin: httpx.Client, data: Path, base_url: str, ca: bytes) -> 
             send(admin, "POST", f"/v1/admin/agents/{AGENT}/revoke", json={"reason": "the demonstration enrols it anew"})
     approver = threading.Thread(target=_approve, args=(admin,), daemon=True)
     approver.start()
-    enroll(Wish(base_url, ca, AGENT, reason="demonstration", seconds=30.0), folder, lambda text: None)
+    enroll(EnrollmentRequest(base_url, ca, AGENT, reason="demonstration", seconds=30.0), folder, lambda text: None)
     approver.join(5.0)
     return folder
 

@@ -1,5 +1,5 @@
 """nginx headers in, nginx configuration out. The locations come from the route table, so no path is reachable that
-the table does not name; the error bodies come from `errors.CODES`, so the edge speaks the same words as the app.
+the table does not name; the error bodies come from `codes.CODES`, so the edge speaks the same words as the app.
 
 In: `read_edge_headers` is the only place where an identity header is believed, and only with the edge's secret.
 Out: `render` writes the files of `edge_templates/` (with `@{name}`) into the data folder's `edge/`.

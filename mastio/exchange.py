@@ -356,7 +356,7 @@ class Allow:
 
 @dataclass(frozen=True, slots=True)
 class Deny:
-    """A decision against it. One Deny wins. `code` is of `errors.CODES`: `denied`, or `rate_limited` for a limit."""
+    """A decision against it. One Deny wins. `code` is of `codes.CODES`: `denied`, or `rate_limited` for a limit."""
 
     rule: str
     message: str

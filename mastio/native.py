@@ -231,7 +231,9 @@ def _start(data: Path, config: Path, nginx: str) -> None:
     (data / "logs").mkdir(mode=0o700, parents=True, exist_ok=True)
     command = [sys.executable, "-m", "mastio", "serve", "--data", str(data), "--config", str(config), "--edge", nginx]
     with open(data / "logs" / "mastio.log", "ab", opener=open_private) as log:
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, env=_environment()
+        )
         started = log.tell()
     deadline = time.monotonic() + START_WITHIN
     while find_supervisor(data) is None:
@@ -326,7 +328,12 @@ def _run_demo(data: Path, stub_port: int) -> int:
     """In a process of its own, which has the client's libraries."""
     sys.stdout.flush()
     command = [sys.executable, "-m", "mastio.demo", "--data", str(data), "--stub-port", str(stub_port)]
-    return subprocess.run(command, check=False).returncode
+    return subprocess.run(command, check=False, env=_environment()).returncode
+
+
+def _environment() -> dict[str, str]:
+    """The environment of Python processes: they import nothing from the folder that the operator happens to be in."""
+    return {**os.environ, "PYTHONSAFEPATH": "1"}
 
 
 # --- down, status, logs ---------------------------------------------------------------------------------------------

@@ -77,7 +77,7 @@ class Telemetry:
         self._histograms: dict[str, Histogram] = {}
 
     def count(self, kind: str, status: int, code: str, seconds: float) -> None:
-        """One exchange has ended. `code` is of `errors.CODES`, or `ok` or `cancelled`."""
+        """One exchange has ended. `code` is of `codes.CODES`, or `ok` or `cancelled`."""
         name = (kind, status, code)
         counter = self._counters.get(name)
         if counter is None:

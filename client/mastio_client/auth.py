@@ -3,10 +3,10 @@
     client = httpx.Client(auth=DPoPAuth(Identity.load(Path("my-agent"))), verify=identity.tls(certificate=False))
     client = certificate_client(Identity.load(Path("my-agent")))
 
-Both remove every other credential, so that an SDK may be given whatever key it insists on. `DPoPAuth` fetches the
-token by client assertion when there is none or it is about to expire. `invalid_token` is answered
-once, and `use_dpop_nonce` once for each token; the newest nonce of every reply is kept, so that a busy client is hardly
-ever challenged (RFC 9449 §8). The order of all this is in `mastio_client.flow`.
+Both remove every other credential from a request, so an SDK that insists on a key may get any text. It
+fetches a token by client assertion when there is none or the token is about to expire. It answers `invalid_token` once,
+and `use_dpop_nonce` once for each token. It keeps the newest nonce of every reply, so the appliance seldom challenges a
+busy client (RFC 9449 §8). `mastio_client.flow` has the order of these steps.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ TIMEOUT = httpx.Timeout(**TIMEOUTS)
 
 
 class TokenRefused(httpx.HTTPError):
-    """The token endpoint gave no token, for another reason than who asks: that is a 401, which callers get as it is."""
+    """The token endpoint gave no token. A 401 is not raised: the caller gets that reply."""
 
     def __init__(self, response: httpx.Response) -> None:
         super().__init__(f"The token endpoint answered {response.status_code}: {response.text[:300]}")
@@ -30,7 +30,7 @@ class TokenRefused(httpx.HTTPError):
 
 
 class ForeignURL(httpx.RequestError):
-    """The request is not for the identity's appliance: nobody else gets a proof that the agent signed."""
+    """The request is not for the identity's appliance. No other server gets a proof of the agent."""
 
     def __init__(self, message: str, request: httpx.Request) -> None:
         super().__init__(message, request=request)
@@ -47,7 +47,7 @@ class CertificateAuth(CertificateFlow, httpx.Auth):
 
 
 def certificate_client(identity: Identity, **more: Any) -> httpx.Client:
-    """An httpx client that is the agent by its certificate alone; `more` goes to `httpx.Client`."""
+    """An httpx client that authenticates by the certificate alone. `more` goes to `httpx.Client`."""
     return httpx.Client(**certificate_options(identity, {"timeout": TIMEOUT, **more}, CertificateAuth))
 
 

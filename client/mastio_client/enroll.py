@@ -1,6 +1,6 @@
-"""Enrols this machine as an agent: keys made here, a certificate request sent, the identity written as one folder.
+"""Enrols this machine as an agent: makes keys, sends a certificate request, writes the identity as one folder.
 
-A private key never travels. The folder appears whole or not at all, and an existing one is never written over.
+A private key never leaves the machine. The folder appears whole or not at all. An existing identity is never replaced.
 """
 
 from __future__ import annotations
@@ -43,8 +43,9 @@ _NAME = re.compile(r"[a-z0-9._-]{1,64}", re.ASCII)
 
 
 class Refused(Exception):
-    """The appliance said no. `code` is its word for why; the text is one sentence and a hint. `retry_after`: seconds
-    until the same request may be sent again; None: the appliance named none."""
+    """The appliance refused a request. The text is one sentence and a hint, `code` is the appliance's error code.
+
+    `retry_after`: seconds until the same request may be sent again; None if the appliance named none."""
 
     def __init__(self, message: str, code: str = "", retry_after: int | None = None) -> None:
         super().__init__(message)
@@ -54,9 +55,9 @@ class Refused(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class EnrollmentRequest:
     """The parameters of an enrolment. `ca` is the trust anchor (PEM); `seconds` is the longest wait for a decision, or
-    for the turn of this address.
+    for a free place under the rate limit.
     """
 
     base_url: str
@@ -79,9 +80,9 @@ def read_ca(path: Path) -> bytes:
 
 
 def fetch_ca(base_url: str, sha256: str) -> bytes:
-    """The appliance's own trust anchor, believed because of its fingerprint. Raises `ConfigurationError`.
+    """The appliance's own trust anchor, verified by its fingerprint. Raises `ConfigurationError`.
 
-    Nothing else is asked over the unverified connection: an imposter can at most send a wrong certificate.
+    No other request uses the unverified connection: an impostor can at most send a wrong certificate.
     """
     wanted = sha256.replace(":", "").lower()
     if not re.fullmatch(r"[0-9a-f]{64}", wanted):
@@ -100,7 +101,7 @@ def fetch_ca(base_url: str, sha256: str) -> bytes:
 
 
 def open_client(base_url: str, ca: bytes, headers: dict[str, str] | None = None) -> httpx.Client:
-    """An HTTP client that believes this CA alone. Raises `ConfigurationError`."""
+    """An HTTP client that trusts this CA alone. Raises `ConfigurationError`."""
     try:
         context = ssl.create_default_context(cadata=ca.decode("ascii"))
         return httpx.Client(
@@ -153,8 +154,7 @@ def _document(reply: httpx.Response) -> Any:
 
 
 class Turn:
-    """Sends requests; one that is refused because too many came before it (429) waits for its turn, until `seconds`
-    have passed since the first."""
+    """Sends requests, and repeats one that the rate limit refuses (429), for up to `seconds` since the first."""
 
     def __init__(
         self,
@@ -177,7 +177,7 @@ class Turn:
         self._sleep(min(seconds, self.left))
 
     def send(self, client: httpx.Client, method: str, path: str, **more: Any) -> Any:
-        """As `send`. Raises `Refused` where the turn would come too late."""
+        """As `send`. Raises `Refused` when the next attempt would come too late."""
         while True:
             try:
                 return send(client, method, path, **more)
@@ -188,20 +188,20 @@ class Turn:
                 self._sleep(refusal.retry_after)
 
 
-def enroll(wish: Wish, out: Path, say: Callable[[str], None]) -> dict[str, str]:
-    """Enrol and write the identity folder `out`; what `agent.json` says is returned.
+def enroll(request: EnrollmentRequest, out: Path, say: Callable[[str], None]) -> dict[str, str]:
+    """Enrol and write the identity folder `out`. Returns the contents of `agent.json`.
 
-    Raises `Refused` when the appliance or an operator said no, or nobody decided in time, `ConfigurationError` when
-    it cannot be done here. In both cases nothing is left behind.
+    Raises `Refused` when the appliance or an operator refuses, or no operator decides in time. Raises
+    `ConfigurationError` when it cannot be done here. In both cases no file is left.
     """
-    if not _NAME.fullmatch(wish.name):
+    if not _NAME.fullmatch(request.name):
         raise ConfigurationError("The name is not one for an agent.", "Use 1 to 64 of a-z 0-9 . _ -")
     draft = _begin(out)
     try:
-        key, dpop = make_key(), make_key(wish.dpop_kind)
-        with open_client(wish.base_url, wish.ca) as client:
-            issued = _ask(client, wish, key, dpop, say)
-        facts = _write(draft, wish, key, dpop, issued)
+        key, dpop = make_key(), make_key(request.dpop_kind)
+        with open_client(request.base_url, request.ca) as client:
+            issued = _ask(client, request, key, dpop, say)
+        facts = _write(draft, request, key, dpop, issued)
         _finish(draft, out)
     finally:
         shutil.rmtree(draft, ignore_errors=True)
@@ -209,7 +209,7 @@ def enroll(wish: Wish, out: Path, say: Callable[[str], None]) -> dict[str, str]:
 
 
 def _begin(out: Path) -> Path:
-    """A folder beside `out`, made before anything is asked: a token must not be spent for what cannot be written."""
+    """A folder beside `out`, made before the first request: no token is spent where the folder cannot be made."""
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise ConfigurationError(f"{out} exists already.", "Choose another folder, or remove the identity in it first.")
     draft = out.parent / f".{out.name}-{secrets.token_hex(8)}"
@@ -221,13 +221,15 @@ def _begin(out: Path) -> Path:
     return draft
 
 
-def _ask(client: httpx.Client, wish: Wish, key: PrivateKey, dpop: PrivateKey, say: Callable[[str], None]) -> Any:
-    body = {"csr": make_csr(key, wish.name), "name": wish.name, "dpop_jwk": encode_public_jwk(dpop.public_key())}
-    if wish.reason is not None:
-        body["reason"] = wish.reason
-    if wish.token is not None:
-        body["token"] = wish.token
-    turn = Turn(wish.seconds, say)
+def _ask(
+    client: httpx.Client, request: EnrollmentRequest, key: PrivateKey, dpop: PrivateKey, say: Callable[[str], None]
+) -> Any:
+    body = {"csr": make_csr(key, request.name), "name": request.name, "dpop_jwk": encode_public_jwk(dpop.public_key())}
+    if request.reason is not None:
+        body["reason"] = request.reason
+    if request.token is not None:
+        body["token"] = request.token
+    turn = Turn(request.seconds, say)
     answer = turn.send(client, "POST", "/v1/enrollments", json=body)
     if answer["status"] != "pending":
         return answer
@@ -245,14 +247,14 @@ def _ask(client: httpx.Client, wish: Wish, key: PrivateKey, dpop: PrivateKey, sa
     return answer
 
 
-def _write(draft: Path, wish: Wish, key: PrivateKey, dpop: PrivateKey, issued: Any) -> dict[str, str]:
+def _write(draft: Path, request: EnrollmentRequest, key: PrivateKey, dpop: PrivateKey, issued: Any) -> dict[str, str]:
     leaf = x509.load_pem_x509_certificate(issued["certificate"].encode("ascii"))
     if leaf.public_key() != key.public_key():
         raise ConfigurationError("The certificate is not for the key that was made here.", "Tell the operator.")
     facts = {
         "name": issued["name"],
         "spiffe_id": issued["spiffe_id"],
-        "base_url": wish.base_url,
+        "base_url": request.base_url,
         "ca_file": "ca.crt",
         "not_after": leaf.not_valid_after_utc.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
     }
@@ -262,7 +264,7 @@ def _write(draft: Path, wish: Wish, key: PrivateKey, dpop: PrivateKey, issued: A
         "chain.pem": issued["chain"].encode("ascii"),
         "dpop.jwk": orjson.dumps(encode_private_jwk(dpop), option=orjson.OPT_APPEND_NEWLINE),
         "agent.json": orjson.dumps(facts, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE),
-        "ca.crt": wish.ca,
+        "ca.crt": request.ca,
     }
     for name in FILES:
         write_private(draft / name, contents[name])

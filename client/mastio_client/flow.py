@@ -1,7 +1,7 @@
-"""The messages of a request that needs a proof, in their order, and the answers to refusals.
+"""The messages of a request with a proof, in their order, and the answers to challenges.
 
-`mastio_client.auth` makes classes for httpx of it, `mastio_client.httpx2` for its successor: two libraries with one
-interface and different types, of which every SDK takes one.
+`mastio_client.auth` makes classes for httpx of it, and `mastio_client.httpx2` classes for its successor. The two
+libraries have one interface and different types. An SDK takes one of them.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from mastio_client.identity import Identity
 from mastio_client.proofs import Prover
 
 PATIENCE = 10.0
-"""Seconds that one caller waits for another's token at most; then it fetches one of its own."""
+"""The most seconds that a caller waits for another caller's token. Then it fetches its own."""
 
 LOOK_EVERY = 30.0
-"""Seconds between two looks whether the certificate on disk was renewed."""
+"""Seconds between two checks whether the certificate on disk was renewed."""
 
 TIMEOUTS = {"timeout": 30.0, "read": 900.0}
-"""For clients that are made here, in seconds: a model may think for a quarter of an hour."""
+"""Seconds, for the clients that this library makes. A model may take a quarter of an hour to answer."""
 
 Request = Any
 Response = Any
@@ -44,7 +44,7 @@ class Library:
 
 
 class _Pause:
-    """Yielded by the flow instead of a request: look again in a moment."""
+    """The flow yields it instead of a request, to be called again in a moment."""
 
 
 _PAUSE = _Pause()
@@ -114,9 +114,9 @@ class ProofFlow:
                 nonce, answered = None, {"invalid_token"}  # the new one may lead to another host, and to its nonce
 
     def _get_token(self, bad: Token | None) -> Generator[Request | _Pause, Response | None, Token | None]:
-        """A token in force other than `bad`. Of many who want one at the same time, one fetches it.
+        """A token in force other than `bad`. Of several callers at the same time, one fetches it.
 
-        None: the agent was refused (401). The flow ends then, so that this is what the caller sees, as an SDK expects.
+        None: the appliance refused the agent (401). The flow ends, and the caller gets this reply, as an SDK expects.
         """
         held, deadline = False, time.monotonic() + PATIENCE
         try:
@@ -218,7 +218,7 @@ def certificate_options(identity: Identity, more: dict[str, Any], auth: Callable
 
 
 def remove_secrets(request: Request) -> None:
-    """Take out what SDKs put in by themselves: a second credential beside the agent's own would be refused."""
+    """Remove the credentials that SDKs add: the appliance refuses a second credential beside the agent's own."""
     for name in SECRET_HEADERS:
         request.headers.pop(name, None)
 

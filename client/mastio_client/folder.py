@@ -42,7 +42,7 @@ def find_pair(folder: Path) -> Path:
 
 @contextmanager
 def alone(folder: Path) -> Iterator[None]:
-    """No other process renews this identity meanwhile. Waits for one that does."""
+    """Holds the lock under which an identity is renewed. Waits for another process that holds it."""
     if sys.platform == "win32":  # a folder cannot be opened
         descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT)
     else:
@@ -91,7 +91,7 @@ def _switch_name(folder: Path, contents: Mapping[str, bytes]) -> str:
 
 
 def _remove_copy(folder: Path) -> None:
-    """A folder that was copied link by link into plain files has one more copy of them, where the link should be."""
+    """Removes a copy of the pair that stands where the link should be: a copy of the folder that followed the links."""
     copy = folder / LINK
     if copy.is_dir() and not any((folder / name).is_symlink() for name in NAMES):
         shutil.rmtree(copy)

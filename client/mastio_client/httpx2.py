@@ -1,6 +1,6 @@
-"""As `mastio_client.auth`, for SDKs that have moved to httpx2, httpx's successor, and take no client of the other.
+"""The same as `mastio_client.auth` for httpx2, the successor of httpx.
 
-Only for who has httpx2, which those SDKs bring; nothing else here needs it.
+Some SDKs take only a client of httpx2. They bring that library; no other module here imports it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ TIMEOUT = httpx2.Timeout(**TIMEOUTS)
 
 
 class TokenRefused(httpx2.HTTPError):
-    """The token endpoint gave no token, for another reason than who asks: that is a 401, which callers get as it is."""
+    """The token endpoint gave no token. A 401 is not raised: the caller gets that reply."""
 
     def __init__(self, response: httpx2.Response) -> None:
         super().__init__(f"The token endpoint answered {response.status_code}: {response.text[:300]}")
@@ -24,7 +24,7 @@ class TokenRefused(httpx2.HTTPError):
 
 
 class ForeignURL(httpx2.RequestError):
-    """The request is not for the identity's appliance: nobody else gets a proof that the agent signed."""
+    """The request is not for the identity's appliance. No other server gets a proof of the agent."""
 
     def __init__(self, message: str, request: httpx2.Request) -> None:
         super().__init__(message, request=request)
@@ -41,7 +41,7 @@ class CertificateAuth(CertificateFlow, httpx2.Auth):
 
 
 def certificate_client(identity: Identity, **more: Any) -> httpx2.Client:
-    """An httpx2 client that is the agent by its certificate alone; `more` goes to `httpx2.Client`."""
+    """An httpx2 client that authenticates by the certificate alone. `more` goes to `httpx2.Client`."""
     return httpx2.Client(**certificate_options(identity, {"timeout": TIMEOUT, **more}, CertificateAuth))
 
 

@@ -1,4 +1,4 @@
-"""An agent's identity on disk, as `mastio enroll` wrote it.
+"""An agent's identity on disk, as the verb `enroll` writes it.
 
 Files: `agent.key agent.crt chain.pem dpop.jwk agent.json ca.crt`; after a renewal some of them are links
 (`mastio_client.folder`).

@@ -39,13 +39,13 @@ def encode_pem_key(key: PrivateKey) -> bytes:
 
 
 def key_sha256(key: PrivateKey) -> str:
-    """SHA-256 of the public key (DER), hex: what an operator sees of the request, to compare."""
+    """SHA-256 of the public key (DER), in hex. An operator sees the same value and compares."""
     der = key.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
     return hashlib.sha256(der).hexdigest()
 
 
 def make_csr(key: PrivateKey, name: str) -> str:
-    """A certificate request (PEM) that asks for nothing: the appliance decides what the leaf says."""
+    """A certificate request (PEM) without extensions: the appliance decides what the leaf contains."""
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     builder = x509.CertificateSigningRequestBuilder().subject_name(subject)
     algorithm = None if isinstance(key, ed25519.Ed25519PrivateKey) else hashes.SHA256()
@@ -70,7 +70,7 @@ def hash_token(token: str) -> str:
 
 
 class Prover:
-    """Makes many proofs with one key: what is the same in all of them is encoded once."""
+    """Makes many proofs with one key. The part that all of them share is encoded once."""
 
     def __init__(self, key: PrivateKey) -> None:
         self._key = key

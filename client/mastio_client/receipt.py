@@ -1,8 +1,8 @@
-"""An agent's verification of the log: the entry of its own exchange is in it, and the log was only extended.
+"""Verifies for an agent that its call is in the log, and that the log was only extended.
 
-An answer carries `Mastio-Receipt`, the index of its first entry. The appliance is not believed: the entry's bytes are
-hashed here, the proof must lead to a checkpoint that a known key signed, and that must extend every older one that the
-agent kept.
+A reply has the header `Mastio-Receipt`, the index of the call's first entry. The appliance is not trusted: this module
+hashes the entry's bytes, the proof must lead to a checkpoint that a known key signed, and that checkpoint must extend
+every older one that the agent kept.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Receipt:
 
 
 def fetch_vkey(client: httpx.Client) -> Verifier:
-    """The key that the appliance names. Who has another way to learn it pins that instead. Raises `NoteError`."""
+    """The key that the appliance names. Prefer a key from another source, and pin it. Raises `NoteError`."""
     return notes.parse_vkey(_get(client, f"{LOG}/vkey").decode("utf-8", "replace"))
 
 

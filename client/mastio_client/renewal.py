@@ -1,7 +1,7 @@
-"""Renews an agent's certificate: a new key made here, a request sent with a proof, key and certificate replaced.
+"""Renews an agent's certificate: makes a new key, sends a request with a proof, replaces key and certificate.
 
-The old certificate stays good until it ends (48 hours at most), so a reply that gets lost costs nothing: the files
-are as they were, and the next renewal works. The trust anchor is refreshed over the connection that it verified.
+The old certificate stays good until it ends (48 hours at most), so a lost reply does no harm: the files
+are unchanged, and the next renewal works. The trust anchor is refreshed over the connection that it verified.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def due(identity: Identity, now: float) -> bool:
 def renew(identity: Identity) -> Identity:
     """A new key and certificate, in the same folder.
 
-    Raises `Refused` when the appliance said no, `ConfigurationError` when it cannot be reached or the folder cannot
+    Raises `Refused` when the appliance refuses, `ConfigurationError` when it cannot be reached or the folder cannot
     be written; then the identity on disk is as usable as before.
     """
     with _opened(identity) as client, _held(identity.folder):
@@ -53,7 +53,7 @@ def renew(identity: Identity) -> Identity:
 
 
 def renew_if_due(identity: Identity, now: Callable[[], float] = time.time) -> bool:
-    """As `renew`, unless more than a third of the certificate's life is left, or another process was quicker."""
+    """As `renew`, unless more than a third of the certificate's life is left, or another process has renewed it."""
     if not due(identity, now()):
         return False
     with _opened(identity) as client, _held(identity.folder):
@@ -135,7 +135,7 @@ def _opened(identity: Identity) -> httpx.Client:
 
 @contextmanager
 def _held(folder: Path) -> Iterator[None]:
-    """Alone in the folder. Turns what the disk refuses into `ConfigurationError`."""
+    """Holds the lock of the folder. Turns an error of the disk into `ConfigurationError`."""
     try:
         with alone(folder):
             yield

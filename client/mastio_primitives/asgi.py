@@ -12,7 +12,7 @@ RawHeaders = list[tuple[bytes, bytes]]
 
 
 class ClientGone(Exception):
-    """The client hung up before its body was complete. Nobody is left to answer."""
+    """The client hung up before its body was complete, so there is nobody to answer."""
 
 
 async def send_start(send: Send, status: int, headers: RawHeaders) -> None:

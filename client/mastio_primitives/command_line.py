@@ -56,7 +56,7 @@ class CommandLine:
             return CLOSED_PIPE
 
     def make_parser(self) -> argparse.ArgumentParser:
-        """The parser of what stands before a verb and its own words."""
+        """The parser of the options before the verb."""
         parser = _Parser(self.verbs, prog=self.name)
         parser.add_argument("--version", action="version", version=f"{self.name} {self.version}")
         parser.add_argument(
@@ -79,7 +79,7 @@ class CommandLine:
 
 
 def plain(text: str) -> str:
-    """On one line, and without what a terminal would obey: some of it was written by strangers."""
+    """The text on one line, with control characters escaped: strangers wrote some of it."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 

@@ -22,7 +22,7 @@ NAMES = ("data", "url", "ca", "token_file", "identity")
 REMOTE = ("url", "ca", "token_file")
 PLACE = frozenset({"data", *REMOTE})
 PLACES = ("data", "url", "database", "export")
-"""Options of which one says where an appliance, or its log, is."""
+"""Options that name an appliance or its log. A command needs one of them."""
 
 
 def read_defaults(environment: Mapping[str, str], profile: str | None = None) -> dict[str, str]:
@@ -55,7 +55,7 @@ def _read_profile(environment: Mapping[str, str], name: str) -> dict[str, str]:
 
 
 def relax(parser: argparse.ArgumentParser, defaults: Mapping[str, str]) -> None:
-    """Let required options be left out that have a default, and replace the defaults that commands have themselves."""
+    """Make required options that have a default optional, and replace the default paths of commands."""
     for one in _parsers(parser):
         for action in one._actions:
             if action.option_strings and action.dest in defaults:
@@ -68,7 +68,7 @@ def relax(parser: argparse.ArgumentParser, defaults: Mapping[str, str]) -> None:
 
 
 def fill(args: argparse.Namespace, parser: argparse.ArgumentParser, defaults: Mapping[str, str]) -> None:
-    """Set the options that the command has and that were left out."""
+    """Set the options of the command that were left out."""
     types = {action.dest: action.type for one in _parsers(parser) for action in one._actions}
     said = vars(args)
     names = ["identity"]

@@ -1,4 +1,4 @@
-"""The error with which a program ends before it has begun. Pure."""
+"""The error with which a program ends at its start. Pure."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Files that appear whole or not at all, and stay after a power loss: certificates and keys. For plugins.
 
-On Windows modes have no effect: who may read a file is what its folder says.
+On Windows modes have no effect; the folder decides who may read a file.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def write_public(path: Path, content: bytes) -> None:
 
 
 def create_private(path: Path, content: bytes) -> bool:
-    """Write `path` with mode 0600 unless it exists. Returns whether this call made it; of several, one does."""
+    """Write `path` with mode 0600 unless it exists. Returns True for the one call that made it."""
     draft = _draft(path, content, 0o600)
     try:
         path.hardlink_to(draft)

@@ -45,7 +45,7 @@ class HttpProtocol(HttpToolsProtocol):
     """Content type and body of the 400 for a request that the parser refuses."""
 
     is_closing = False
-    """Of all connections: whether each answer that has not begun says that it is the last one (RFC 9112 §9.6)."""
+    """True: on all connections, each reply that has not begun says that it is the last one (RFC 9112 §9.6)."""
 
     def on_headers_complete(self) -> None:
         super().on_headers_complete()
@@ -56,8 +56,8 @@ class HttpProtocol(HttpToolsProtocol):
         super().connection_made(cast(asyncio.Transport, JoinedWrites(transport, self.loop)))
 
     def shutdown(self) -> None:
-        """The server is about to end. On a connection without a request one may be on its way: it is waited for, and
-        its answer ends the connection; else the edge closes it. Without this that request would fail."""
+        """The server is about to end. A request may be on its way on an idle connection: the server waits for it, and
+        its reply ends the connection; otherwise the edge closes it. Without this, that request would fail."""
         if self.is_closing and (self.cycle is None or self.cycle.response_complete):
             return
         super().shutdown()

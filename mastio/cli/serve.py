@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 
 from mastio.errors import ConfigurationError
@@ -16,6 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    os.environ["PYTHONSAFEPATH"] = "1"  # no process imports from the folder that this one was started in
     try:
         return Supervisor(args.data.resolve(), args.config, args.edge).run()
     except StartError as error:

@@ -15,7 +15,7 @@ import openai
 import pytest
 
 from mastio_client import Identity
-from mastio_client.enroll import Wish, enroll
+from mastio_client.enroll import EnrollmentRequest, enroll
 from support.appliance import NGINX, Appliance, Stub, open_appliance, wait_until
 from support.postgresql import create_database
 from support.scripted_provider import KEY, Script, run_provider
@@ -193,7 +193,7 @@ def enroll_again(appliance: Appliance, name: str) -> Identity:
                 if request["name"] == name and request["status"] == "pending":
                     assert admin.post(f"/v1/admin/enrollments/{request['id']}/approve").status_code == 200
 
-    enroll(Wish(appliance.base_url, ca, name), folder, approve)
+    enroll(EnrollmentRequest(appliance.base_url, ca, name), folder, approve)
     return Identity.load(folder)
 
 

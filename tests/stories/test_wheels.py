@@ -24,7 +24,7 @@ class Installed:
     server: Environment
     client: Environment
     folder: Path
-    """Where the commands are run; nothing was in it."""
+    """Where the commands are run. All that was in it is a decoy: a module that no process may import."""
     url: str
     said: str
 
@@ -38,6 +38,8 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installed]:
     client = Environment(base / "client", [one for one in wheels if one.name.startswith("mastio_client")])
     folder, port = base / "empty", take_port()
     folder.mkdir()
+    for name in ("json.py", "httpx.py", "mastio_llm.py"):
+        (folder / name).write_text("raise SystemExit('imported from the working directory')\n")
     try:
         up = server.run("mastio", "up", "--demo", "--port", str(port), cwd=folder)
         yield Installed(server, client, folder, f"https://localhost:{port}", up.stdout)
@@ -46,9 +48,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installed]:
 
 
 def test_the_wheels_bring_up_the_appliance_and_the_demo(installed: Installed) -> None:
-    where = installed.server.run(
-        "python", "-c", "import mastio, mastio_llm; print(mastio.__file__)", cwd=installed.folder
-    )
+    where = installed.server.run("python", "-Pc", "import mastio; print(mastio.__file__)", cwd=installed.folder)
     assert Path(where.stdout.strip()).is_relative_to(installed.server.site)
     assert f"base URL        {installed.url}" in installed.said
     assert "reply   Hello from the stub provider" in installed.said
@@ -67,7 +67,7 @@ def test_settings_are_applied_by_the_verb_that_up_names(installed: Installed) ->
 
 def test_the_client_alone_enrols_calls_verifies_and_renews(installed: Installed) -> None:
     folder, client = installed.folder, installed.client
-    client.run("python", "-c", "import mastio", cwd=folder, status=1)
+    assert "No module named 'mastio'" in client.run("python", "-Pc", "import mastio", cwd=folder, status=1).stderr
     token = installed.server.run("mastio", "enrollments", "token", "--name", "alone", cwd=folder).stdout.strip()
     words = f"enroll --url {installed.url} --ca data/ca/ca.crt --name alone --token {token} --out alone"
     client.run("mastio-client", *words.split(), cwd=folder)

@@ -27,7 +27,7 @@ import apsw
 import httpx
 
 from mastio_client import DPoPAuth, Identity
-from mastio_client.enroll import Wish, enroll
+from mastio_client.enroll import EnrollmentRequest, enroll
 from support.ports import take_port
 
 NGINX = shutil.which("nginx", path=os.environ.get("PATH", "") + ":/usr/sbin")
@@ -270,7 +270,7 @@ class Appliance:
     def enroll(self, name: str) -> Identity:
         folder = self.data / "agents" / name
         ca = (self.data / "ca" / "ca.crt").read_bytes()
-        enroll(Wish(self.base_url, ca, name, token=self.enrollment_token(name)), folder, lambda text: None)
+        enroll(EnrollmentRequest(self.base_url, ca, name, token=self.enrollment_token(name)), folder, lambda text: None)
         return Identity.load(folder)
 
     def add_provider(self, stub: Stub, name: str = "stub", kind: str = "openai") -> None:

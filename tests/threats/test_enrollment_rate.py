@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from mastio_client import Identity
-from mastio_client.enroll import Refused, Wish, enroll
+from mastio_client.enroll import EnrollmentRequest, Refused, enroll
 from mastio_client.proofs import make_csr, make_key
 from support.appliance import NGINX, Appliance, open_appliance
 
@@ -63,9 +63,9 @@ def test_a_fleet_behind_one_address(appliance: Appliance) -> None:
         ca, said = (appliance.data / "ca" / "ca.crt").read_bytes(), list[str]()
         folder = appliance.data / "agents" / "fleet-more"
         with pytest.raises(Refused, match="Too many requests from this address"):
-            enroll(Wish(appliance.base_url, ca, "fleet-more", token, seconds=1), folder, said.append)
+            enroll(EnrollmentRequest(appliance.base_url, ca, "fleet-more", token, seconds=1), folder, said.append)
         assert said == [] and not folder.exists()
-        enroll(Wish(appliance.base_url, ca, "fleet-more", token, seconds=60), folder, said.append)
+        enroll(EnrollmentRequest(appliance.base_url, ca, "fleet-more", token, seconds=60), folder, said.append)
         assert said and said[0].endswith(f"Trying again in {WAIT} s.")
     with appliance.by_certificate(Identity.load(folder)) as agent:
         assert agent.get("/v1/models").status_code == 200

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from mastio_client import Identity
-from mastio_client.enroll import Wish, enroll
+from mastio_client.enroll import EnrollmentRequest, enroll
 from support.appliance import NGINX, Appliance, open_appliance, wait_until
 
 READ = 'permit(principal, action in [Action::"audit.entries", Action::"audit.proof"], resource);'
@@ -31,7 +31,9 @@ def appliance() -> Iterator[Appliance]:
 def enroll_again(appliance: Appliance, name: str, folder: Path) -> Identity:
     """As another machine does that gets the name of a revoked agent: an operator approves."""
     ca = (appliance.data / "ca" / "ca.crt").read_bytes()
-    thread = threading.Thread(target=enroll, args=(Wish(appliance.base_url, ca, name), folder, lambda text: None))
+    thread = threading.Thread(
+        target=enroll, args=(EnrollmentRequest(appliance.base_url, ca, name), folder, lambda text: None)
+    )
     thread.start()
     with appliance.admin() as admin:
 

@@ -7,7 +7,7 @@ import json
 import sys
 from pathlib import Path
 
-from mastio_client.enroll import Refused, Wish, enroll, fetch_ca, read_ca
+from mastio_client.enroll import EnrollmentRequest, Refused, enroll, fetch_ca, read_ca
 from mastio_primitives.command_line import plain
 
 
@@ -30,9 +30,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     base_url = args.url.rstrip("/")
     ca = read_ca(args.ca) if args.ca is not None else fetch_ca(base_url, args.ca_sha256)
-    wish = Wish(base_url, ca, args.name, args.token, args.reason, args.dpop_key, args.timeout)
+    request = EnrollmentRequest(base_url, ca, args.name, args.token, args.reason, args.dpop_key, args.timeout)
     try:
-        facts = enroll(wish, args.out, lambda text: print(f"mastio: {text}", file=sys.stderr))
+        facts = enroll(request, args.out, lambda text: print(f"mastio: {text}", file=sys.stderr))
     except Refused as refusal:
         print(f"mastio: {plain(refusal.message)}", file=sys.stderr)
         return 1

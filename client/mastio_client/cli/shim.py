@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from mastio_client.identity import Identity
-from mastio_client.shim.doorway import parse_listen
+from mastio_client.shim.rules import parse_listen
 from mastio_client.shim.server import run as run_shim
 
 

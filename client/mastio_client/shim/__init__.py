@@ -1,1 +1,1 @@
-"""The shim: a plain-HTTP listener on the loopback, whose callers are the agent. `server` says how a call goes."""
+"""The shim: a plain-HTTP listener on the loopback. Its callers act as the agent. Start reading at `server`."""

@@ -1,10 +1,10 @@
-"""The caller's side of the shim: its body, whether it is still there, and what it gets. ASGI 3.0, HTTP scope."""
+"""The caller's side of the shim: reads its body, notices that it has gone, sends its reply. ASGI 3.0, HTTP scope."""
 
 from __future__ import annotations
 
 import asyncio
 
-from mastio_client.shim.doorway import encode_error, give_back
+from mastio_client.shim.rules import encode_error, give_back
 from mastio_client.shim.transport import BrokenOff, Connection, RawHeaders
 from mastio_primitives.asgi import ASGIMessage, ClientGone, Receive, Send, send_body, send_response, send_start
 

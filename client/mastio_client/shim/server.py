@@ -1,10 +1,10 @@
-"""`mastio shim`: a plain-HTTP door on this machine's loopback, behind which every caller is the agent.
+"""The verb `shim`: a plain-HTTP listener on the loopback whose callers act as the agent.
 
-    caller ── HTTP ─▶ judged (`doorway`) ─▶ its credentials out, token and proof in (`keeper`) ── TLS ─▶ appliance
+    caller ── HTTP ─▶ judged (`rules`) ─▶ its credentials out, token and proof in (`token_cache`) ── TLS ─▶ appliance
            ◀──────────────────────── status, headers, every piece as it arrives ────────────────────────
 
-A body up to 1 MiB is kept until the reply has begun, so that a challenge (RFC 9449 §8) or a token that is not
-good any more is answered by asking again, unseen. A longer one is streamed, after making sure of the nonce.
+A body of up to 1 MiB is kept until the reply has begun. So the shim can send it again after a challenge (RFC 9449 §8)
+or with a new token, and the caller does not notice. A longer body is streamed, once the nonce is surely good.
 """
 
 from __future__ import annotations
@@ -25,8 +25,9 @@ from mastio_client.enroll import Refused
 from mastio_client.identity import Identity
 from mastio_client.renewal import due, renew_if_due
 from mastio_client.shim.caller import Answer, HangUp, LongBody, encode_piece, read_start
-from mastio_client.shim.doorway import (
-    NotForYou,
+from mastio_client.shim.event_loop import run as run_loop
+from mastio_client.shim.rules import (
+    ShimRefusal,
     build_head,
     declared_length,
     encode_error,
@@ -35,8 +36,7 @@ from mastio_client.shim.doorway import (
     is_plain_target,
     verify_caller,
 )
-from mastio_client.shim.event_loop import run as run_loop
-from mastio_client.shim.keeper import Grant, Keeper, NoToken, read_header
+from mastio_client.shim.token_cache import Grant, NoToken, TokenCache, read_header
 from mastio_client.shim.transport import BrokenOff, Connection, Pool, RawHeaders, Unreachable
 from mastio_primitives.asgi import ClientGone, Receive, Send
 from mastio_primitives.errors import ConfigurationError
@@ -50,11 +50,11 @@ DRAIN = 10
 """Seconds that open exchanges have to end after SIGTERM."""
 
 LOOK_EVERY = 60.0
-"""Seconds between two looks whether the certificate is due."""
+"""Seconds between two checks whether the certificate is due."""
 
 BACKLOG = 1024
 COLLECT = (50_000, 20, 100)
-"""Calls make few cycles and many short-lived objects, so looking for cycles less often costs no memory here."""
+"""Calls make few reference cycles and many short-lived objects, so a rarer collection costs no memory here."""
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 
 Say = Callable[[str], None]
@@ -72,22 +72,22 @@ class Call:
 
 
 def read_call(scope: Any, hosts: frozenset[bytes]) -> Call:
-    """Raises `NotForYou`."""
+    """Raises `ShimRefusal`."""
     headers = scope["headers"]
     verify_caller(headers, hosts)
     path, query = scope["raw_path"], scope["query_string"]
     target = path + b"?" + query if query else path
     if not is_plain_target(target):
-        raise NotForYou("The path has characters in it that must be encoded.", "bad_request")
+        raise ShimRefusal("The path has characters in it that must be encoded.", "bad_request")
     return Call(scope["method"], path.decode("ascii"), target, forward(headers), declared_length(headers))
 
 
 class Shim:
     """The ASGI application. `hosts` are the values of `Host` that it answers to."""
 
-    def __init__(self, pool: Pool, keeper: Keeper, hosts: frozenset[bytes]) -> None:
+    def __init__(self, pool: Pool, tokens: TokenCache, hosts: frozenset[bytes]) -> None:
         self._pool = pool
-        self._keeper = keeper
+        self._tokens = tokens
         self._hosts = hosts
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
@@ -99,7 +99,7 @@ class Shim:
             await self._carry(call, receive, answer)
         except ClientGone:
             return
-        except NotForYou as error:
+        except ShimRefusal as error:
             await answer.refuse(scope["raw_path"], error.code, str(error))
         except NoToken as error:
             code = "invalid_client" if error.refused else "appliance_unreachable"
@@ -130,9 +130,9 @@ class Shim:
     # --- a body that is kept ------------------------------------------------------------------------------------------
 
     async def _ask(self, call: Call, body: bytes) -> Connection:
-        """A connection on which the reply has begun, the caller's to give back. Challenges are answered once each."""
+        """A connection on which the reply has begun; the caller gives it back. Answers each kind of challenge once."""
         framing = [(b"content-length", b"%d" % len(body))] if body or call.length is not None else []
-        grant = await self._keeper.grant()
+        grant = await self._tokens.grant()
         answered: set[str] = set()
         while True:
             connection = await self._send(call, grant, framing, body)
@@ -147,18 +147,18 @@ class Shim:
                 self._pool.give_back(connection)  # which closes it where the reply was not read to its end
             answered.add(wanted)
             if wanted == "invalid_token":
-                grant = await self._keeper.grant(bad=grant)
+                grant = await self._tokens.grant(bad=grant)
                 answered = {"invalid_token"}  # the new one may lead to another host, and to its nonce
 
     async def _send(self, call: Call, grant: Grant, framing: RawHeaders, body: bytes) -> Connection:
-        """Once more where a kept connection turned out to be dead and asking twice does no harm (RFC 9110 §9.2.2)."""
+        """Send, and send again when a kept connection was dead and a second request does no harm (RFC 9110 §9.2.2)."""
         while True:
             connection = await self._pool.take()
-            signed = self._keeper.sign(grant, call.method, call.path)
+            signed = self._tokens.sign(grant, call.method, call.path)
             head = build_head(call.method, call.target, [*signed, *call.headers, *framing])
             try:
                 connection.start(head + body, head_only=call.method == "HEAD")
-                self._keeper.prepare(grant, call.method, call.path)
+                self._tokens.prepare(grant, call.method, call.path)
                 await connection.read_head()
             except BrokenOff as error:
                 connection.abort()
@@ -178,12 +178,12 @@ class Shim:
     # --- a body that is streamed --------------------------------------------------------------------------------------
 
     async def _carry_long(self, call: Call, first: bytes, receive: Receive, answer: Answer) -> None:
-        grant = await self._keeper.grant()
-        await self._keeper.freshen(grant)
+        grant = await self._tokens.grant()
+        await self._tokens.freshen(grant)
         chunked = call.length is None
         framing = (b"transfer-encoding", b"chunked") if chunked else (b"content-length", b"%d" % (call.length or 0))
         connection = await self._pool.take()
-        signed = self._keeper.sign(grant, call.method, call.path)
+        signed = self._tokens.sign(grant, call.method, call.path)
         head = build_head(call.method, call.target, [*signed, *call.headers, framing])
         connection.start(head + encode_piece(first, chunked), head_only=False)
         body = LongBody(receive, connection, chunked)
@@ -213,7 +213,7 @@ class ShimProtocol(HttpProtocol):
 
 
 def run(identity: Identity, address: str, port: int, say: Say) -> None:
-    """Serve until SIGTERM or SIGINT. Raises `ConfigurationError` when the address cannot be had."""
+    """Serve until SIGTERM or SIGINT. Raises `ConfigurationError` when the address cannot be used."""
     with open_listener(address, port) as listener:
         run_loop(serve(identity, listener, say))
 
@@ -221,9 +221,9 @@ def run(identity: Identity, address: str, port: int, say: Say) -> None:
 async def serve(identity: Identity, listener: socket.socket, say: Say) -> None:
     address, port = listener.getsockname()[:2]
     pool = Pool(identity.base_url, identity.tls(certificate=False))
-    keeper = Keeper(identity, pool, say)
+    tokens = TokenCache(identity, pool, say)
     config = uvicorn.Config(
-        Shim(pool, keeper, host_names(address, port)),
+        Shim(pool, tokens, host_names(address, port)),
         interface="asgi3",
         http=ShimProtocol,
         ws="none",
@@ -238,7 +238,7 @@ async def serve(identity: Identity, listener: socket.socket, say: Say) -> None:
         timeout_keep_alive=KEEP_ALIVE,
         timeout_graceful_shutdown=DRAIN,
     )
-    beside = [asyncio.create_task(warm_up(keeper, say)), asyncio.create_task(keep_renewed(identity, say))]
+    beside = [asyncio.create_task(warm_up(tokens, say)), asyncio.create_task(keep_renewed(identity, say))]
     gc.freeze()  # what lives now lives as long as the shim
     gc.set_threshold(*COLLECT)
     try:
@@ -246,7 +246,7 @@ async def serve(identity: Identity, listener: socket.socket, say: Say) -> None:
     finally:
         for task in beside:
             task.cancel()
-        keeper.close()
+        tokens.close()
         pool.close()
 
 
@@ -280,16 +280,16 @@ def introduce(identity: Identity, url: str) -> str:
     )
 
 
-async def warm_up(keeper: Keeper, say: Say) -> None:
-    """A token before the first caller comes, and a word to the operator where there is none to be had."""
+async def warm_up(tokens: TokenCache, say: Say) -> None:
+    """Fetch a token before the first call, and tell the operator when the appliance gives none."""
     try:
-        await keeper.grant()
+        await tokens.grant()
     except (NoToken, Unreachable, BrokenOff) as error:
         say(f"no access token yet: {error}")
 
 
 async def keep_renewed(identity: Identity, say: Say) -> None:
-    """Renew the certificate when it is due, for as long as the shim runs. What fails is said, and tried again."""
+    """Renew the certificate when it is due, as long as the shim runs. A failure is printed, and tried again."""
     while True:
         try:
             if due(identity, time.time()) and await asyncio.to_thread(renew_if_due, identity):

@@ -1,7 +1,7 @@
-"""Pooled HTTP/1.1 connections to the appliance, as thin as they can be: bytes in, bytes out, both ways bounded.
+"""Pooled HTTP/1.1 connections to the appliance: bytes in, bytes out, both bounded.
 
-The shim must add next to nothing, and must pass on what came as it came: names, order, path and encoding. So there is
-no client library here, only a parser (`httptools`), one protocol class, and a stack of idle connections.
+The shim must add little time, and must pass on names, order, path and encoding unchanged. So it uses no client library,
+only a parser (`httptools`), one protocol class, and a stack of idle connections.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class BrokenOff(Exception):
 class Connection(asyncio.Protocol):
     """One exchange at a time: `start`, more `write`s if the body is long, `read_head`, then `read` until b"".
 
-    Not for two tasks, but that one may write while another reads.
+    One task may write while another reads; otherwise one task uses it.
     """
 
     def __init__(self) -> None:
@@ -120,7 +120,7 @@ class Connection(asyncio.Protocol):
         return self._complete and not self._pieces
 
     def abort(self) -> None:
-        """Close at once, so that the appliance stops working for a caller who has gone."""
+        """Close at once, so that the appliance stops working for a caller that has gone."""
         if self._transport is not None:
             self._transport.abort()
 
@@ -256,7 +256,7 @@ class Pool:
 
 
 def describe(error: BaseException) -> str:
-    """Why no connection could be made, in a few words."""
+    """The reason why no connection could be made, in a few words."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"its certificate was not believed: {error.verify_message}"
     if isinstance(error, TimeoutError):
@@ -265,7 +265,7 @@ def describe(error: BaseException) -> str:
 
 
 def _notice_death(connected: socket.socket) -> None:
-    """A silent stream is normal, a silent host is not: the kernel asks, and gives up within a minute."""
+    """Let the kernel probe a silent connection, and close it within a minute when the host is gone."""
     connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for name, value in (("TCP_KEEPIDLE", 15), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 3), ("TCP_USER_TIMEOUT", 60_000)):
         option = getattr(socket, name, None)  # not on every system

@@ -39,7 +39,7 @@ TileName = tuple[int, int]
 
 
 class ProofError(ValueError):
-    """The proof does not show what it should; or what it is asked to show cannot be."""
+    """The proof is wrong, or no proof of this kind can exist."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +258,7 @@ def verify_subtree(start: int, end: int, size: int, part: bytes, root_hash: byte
 
 
 def _climb(index: int, size: int, leaf: bytes, path: list[bytes]) -> bytes:
-    """The root that the path leads to. Takes from its end what it needs."""
+    """The root that the path leads to. Takes hashes from the end of the path."""
     if size == 1:
         return leaf
     sibling, middle = _pop(path), _split(size)

@@ -1,4 +1,4 @@
-"""Signed notes and checkpoints: what the log says of itself, signed (C2SP signed-note, tlog-checkpoint, tlog-proof).
+"""Signed notes and checkpoints of the log (C2SP signed-note, tlog-checkpoint, tlog-proof).
 
 A checkpoint is a note of three lines, origin, size and root hash:
 
@@ -42,7 +42,7 @@ _APPENDED = re.compile(rb"((?:[^\n]+\n){3,}\n(?:\xe2\x80\x94 [^\n]*\n)+)\n*")
 
 
 class NoteError(ValueError):
-    """The note is not one, or nobody that is trusted signed it."""
+    """The bytes are no note, or no trusted key signed it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class Signer:
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """One signature line: who says to have signed, and what."""
+    """One signature line: the name of the key, its ID, and the signature."""
 
     name: str
     key_id: bytes
@@ -101,7 +101,7 @@ class Note:
     signatures: tuple[Signature, ...]
 
     def signed_by(self, verifiers: Iterable[Verifier]) -> list[Verifier]:
-        """Those who signed. Raises `NoteError` where a known key's signature is wrong, or none of them signed."""
+        """The verifiers whose keys signed. Raises `NoteError` if a known key's signature is wrong, or none signed."""
         found = []
         known = {(verifier.name, verifier.key_id): verifier for verifier in verifiers}
         for line in self.signatures:
@@ -211,7 +211,7 @@ def parse_checkpoint(text: bytes) -> Checkpoint:
 
 
 def open_checkpoint(content: bytes, verifiers: Sequence[Verifier]) -> Checkpoint:
-    """A checkpoint that one of these signed, who is also named by its origin. Raises `NoteError`."""
+    """A checkpoint that the key named by its origin signed; the key is one of these. Raises `NoteError`."""
     return verify_checkpoint(parse_note(content), verifiers)
 
 
@@ -231,7 +231,7 @@ def write_proof(index: int, hashes: Sequence[bytes], checkpoint: bytes) -> bytes
 
 
 def parse_proof(content: bytes) -> tuple[int, list[bytes], bytes]:
-    """The other way: index, hashes, signed checkpoint. Raises `NoteError`."""
+    """The reverse of `write_proof`: index, hashes, signed checkpoint. Raises `NoteError`."""
     head, _, checkpoint = content.partition(b"\n\n")
     try:
         lines = head.decode("ascii").split("\n")
@@ -253,7 +253,7 @@ def write_extension(old: int, hashes: Sequence[bytes], checkpoint: bytes) -> byt
 
 
 def parse_extension(content: bytes) -> tuple[int, list[bytes], bytes]:
-    """The other way: old size, hashes, signed checkpoint. Raises `NoteError`."""
+    """The reverse of `write_extension`: old size, hashes, signed checkpoint. Raises `NoteError`."""
     head, _, checkpoint = content.partition(b"\n\n")
     try:
         lines = head.decode("ascii").split("\n")

@@ -23,7 +23,7 @@ import httpx
 from lib.machine import CannotRun, Process, find_processes
 
 from mastio.errors import ConfigurationError
-from mastio_client.enroll import Refused, Wish, enroll
+from mastio_client.enroll import EnrollmentRequest, Refused, enroll
 
 START_SECONDS = 60.0
 STOP_SECONDS = 60.0
@@ -65,7 +65,7 @@ class Own:
         ca = self.ca_file.read_bytes()
         try:
             for name, folder in zip(names, folders, strict=True):
-                enroll(Wish(self.base_url, ca, name, token=token), folder, lambda text: None)
+                enroll(EnrollmentRequest(self.base_url, ca, name, token=token), folder, lambda text: None)
         except (Refused, ConfigurationError) as error:
             raise CannotRun(f"No agent was enrolled: {error}.", "See out.log of the appliance.") from error
         return folders

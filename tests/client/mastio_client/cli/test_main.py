@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+import mastio.client
+import mastio_client
 from mastio import cli
 from mastio_client import __version__
 from mastio_client.cli.main import MODULES, main
@@ -17,6 +19,11 @@ def test_every_verb_has_a_module_and_the_appliance_has_it_too() -> None:
     assert MODULES.keys() == AGENT_VERBS.keys() <= cli.VERBS.keys()
     for verb, module in MODULES.items():
         assert cli.load_verb(verb).run is module.run and cli.load_verb(verb).add_arguments is module.add_arguments
+
+
+def test_the_server_has_the_library_under_its_own_name() -> None:
+    assert mastio.client.__all__ == mastio_client.__all__
+    assert all(getattr(mastio.client, name) is getattr(mastio_client, name) for name in mastio_client.__all__)
 
 
 def test_the_verb_of_an_auditor_takes_the_same_arguments() -> None:

@@ -44,6 +44,15 @@ def test_an_unmodified_client_is_the_agent(shim: Shim, appliance: Appliance) -> 
     assert "dpop-nonce" not in reply.headers and int(reply.headers["mastio-receipt"]) == intent["seq"]
 
 
+def test_what_is_not_http_gets_an_error_that_sdks_read(shim: Shim) -> None:
+    with socket.create_connection(("127.0.0.1", shim.port), 10) as connected:
+        connected.sendall(b"GARBAGE\r\n\r\n")
+        with connected.makefile("rb") as reply:
+            head, _, body = reply.read().partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 400 ") and b"content-type: application/json" in head
+    assert json.loads(body)["error"]["code"] == "bad_request"
+
+
 @pytest.mark.parametrize(
     "headers",
     [

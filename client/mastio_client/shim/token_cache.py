@@ -1,4 +1,4 @@
-"""The shim's token and nonces: fetched once for everybody, replaced before anybody has to wait.
+"""The shim's token and nonces: one token for all callers, replaced before a caller has to wait.
 
 Every token comes with the newest nonce that was given for it. Each host of an appliance has nonces of its own, and a
 balancer may keep a token's calls on one host.
@@ -16,7 +16,7 @@ import orjson
 from mastio_client.credentials import Token, TokenReplyError, read_challenge, read_token, token_form
 from mastio_client.identity import Identity
 from mastio_client.proofs import Prover
-from mastio_client.shim.doorway import build_head
+from mastio_client.shim.rules import build_head
 from mastio_client.shim.transport import BrokenOff, Connection, Pool, Unreachable
 
 MINT_PATH = "/oauth/token"
@@ -72,7 +72,7 @@ class Stock:
         self._proofs: dict[tuple[str, str], tuple[Grant, str | None, float, str] | None] = {}
 
     def take(self, grant: Grant, method: str, path: str, now: float) -> str | None:
-        """The proof that was put here for such a call, if it is still good. Nobody else gets it."""
+        """The proof that was kept for such a call, if it is still good. It is removed."""
         found = self._proofs.get((method, path))
         if found is None:
             return None
@@ -94,7 +94,7 @@ class Stock:
         self._proofs[method, path] = (grant, grant.nonce, now, proof)
 
 
-class Keeper:
+class TokenCache:
     """Signs every call. One for each shim; not for several threads. `say` gets one line for the operator."""
 
     def __init__(self, identity: Identity, pool: Pool, say: Callable[[str], None]) -> None:
@@ -126,7 +126,7 @@ class Keeper:
         return [(b"host", self._host), (b"authorization", grant.authorization), (b"dpop", proof.encode("ascii"))]
 
     def prepare(self, grant: Grant, method: str, path: str) -> None:
-        """Sign the next call like this one. To be called while there is nothing to do but wait."""
+        """Sign the next call like this one. Call it while the appliance works."""
         if self._stock.wants(method, path):
             now = time.time()
             self._stock.put(grant, method, path, now, self._prove(grant, method, path, now))
@@ -223,7 +223,7 @@ class Keeper:
 
 
 def _retrieve(task: asyncio.Task[Grant]) -> None:
-    """Whoever waited for it may have gone: then nobody is left to be told why it failed."""
+    """Take the error of a fetch whose caller has gone, so that asyncio does not report it."""
     if not task.cancelled():
         task.exception()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mastio_client.credentials import Token, TokenReplyError, read_challenge, read_token
-from mastio_client.shim.keeper import KEEP_PROOF, MOST_KINDS, Grant, Stock
+from mastio_client.shim.token_cache import KEEP_PROOF, MOST_KINDS, Grant, Stock
 
 POST, PATH = "POST", "/v1/chat/completions"
 

@@ -8,8 +8,8 @@ import pytest
 
 from mastio.errors import ConfigurationError
 from mastio_client.shim.caller import encode_piece
-from mastio_client.shim.doorway import (
-    NotForYou,
+from mastio_client.shim.rules import (
+    ShimRefusal,
     build_head,
     encode_error,
     forward,
@@ -74,7 +74,7 @@ def test_a_program_of_this_machine_comes_in(host: bytes, site: bytes | None) -> 
     ],
 )
 def test_a_web_page_does_not(headers: list[tuple[bytes, bytes]]) -> None:
-    with pytest.raises(NotForYou) as refused:
+    with pytest.raises(ShimRefusal) as refused:
         verify_caller(headers, HOSTS)
     assert refused.value.code == "not_for_pages"
 
@@ -109,7 +109,7 @@ def test_credentials_and_what_is_of_the_connection_stay_behind() -> None:
 
 @pytest.mark.parametrize("value", [b"a\nb", b"a\r\nb: c", b"a\0"])
 def test_a_header_that_would_not_stay_one_line_is_refused(value: bytes) -> None:
-    with pytest.raises(NotForYou) as refused:
+    with pytest.raises(ShimRefusal) as refused:
         forward([(b"x-odd", value)])
     assert refused.value.code == "bad_request"
 

@@ -1,8 +1,8 @@
 """The rules of the shim for callers, addresses, headers and errors. Pure.
 
-Whoever reaches the shim is the agent. Programs of this machine may; web pages that a browser here shows may not, and a
-browser tells them apart: it names the page's `Origin`, and a page that re-bound a name of its own to this address names
-that as `Host`.
+A caller of the shim acts as the agent. Programs of this machine may call it; web pages in a browser may not. The
+headers of a browser show the difference: they have the page's `Origin`, or as `Host` a name that the page's owner bound
+to this address.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ _OWN_PAGE = (b"none", b"same-origin")
 _LISTEN = re.compile(r"(?:\[([0-9a-fA-F:]+)\]|([0-9.]+|localhost)):([0-9]{1,5})", re.ASCII)
 
 
-class NotForYou(Exception):
-    """The request is refused here and goes nowhere. `code` is of `errors.CODES`; the text is one sentence."""
+class ShimRefusal(Exception):
+    """The shim refuses the request and sends nothing. `code` is of `codes.CODES`; the text is one sentence."""
 
     def __init__(self, message: str, code: str) -> None:
         super().__init__(message)
@@ -68,26 +68,26 @@ def host_names(address: str, port: int) -> frozenset[bytes]:
 
 
 def verify_caller(headers: RawHeaders, hosts: frozenset[bytes]) -> None:
-    """Raises `NotForYou` for a request that a web page may have caused. Names are in lower case."""
+    """Raises `ShimRefusal` for a request that a web page may have caused. Names are in lower case."""
     named = [value.lower() for name, value in headers if name == b"host"]
     if len(named) != 1 or named[0] not in hosts:
-        raise NotForYou("The Host header does not name the loopback address of this door.", "not_for_pages")
+        raise ShimRefusal("The Host header does not name the loopback address of this door.", "not_for_pages")
     for name, value in headers:
         if name == b"origin" or (name == b"sec-fetch-site" and value.lower() not in _OWN_PAGE):
-            raise NotForYou("The request comes from a web page.", "not_for_pages")
+            raise ShimRefusal("The request comes from a web page.", "not_for_pages")
 
 
 def forward(headers: RawHeaders) -> list[tuple[bytes, bytes]]:
     """The caller's headers to forward to the appliance: all but credentials and hop-by-hop headers.
 
-    Framing (`content-length`, `transfer-encoding`, `expect`) is the shim's own. Raises `NotForYou` for a header that
-    would not stay one line.
+    Framing (`content-length`, `transfer-encoding`, `expect`) is the shim's own. Raises `ShimRefusal` for a header with
+    a line break.
     """
     named = _named_by_connection(headers)
     kept = [pair for pair in headers if pair[0] not in _NOT_SENT and pair[0] not in named]
     for _, value in kept:
         if b"\n" in value or b"\r" in value or b"\0" in value:
-            raise NotForYou("A header has a line break in it.", "bad_request")
+            raise ShimRefusal("A header has a line break in it.", "bad_request")
     return kept
 
 
