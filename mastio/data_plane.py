@@ -20,7 +20,7 @@ from mastio.whoami import Whoami, read_self
 from mastio.worker import main
 
 
-class DataPlane(Program):
+class DataProgram(Program):
     """Probes, metrics and the caller's own identity, beside what the plugins serve."""
 
     plane: Plane = "data"
@@ -37,4 +37,4 @@ class DataPlane(Program):
 
 
 if __name__ == "__main__":
-    sys.exit(main(DataPlane()))
+    sys.exit(main(DataProgram()))

@@ -30,7 +30,7 @@ from mastio.telemetry import Telemetry
 from mastio.worker import main
 
 
-class ControlPlane(Program):
+class ControlProgram(Program):
     """The control plane's application behind the front door, with the whole authority."""
 
     plane: Plane = "control"
@@ -82,4 +82,4 @@ class ControlPlane(Program):
 
 
 if __name__ == "__main__":
-    sys.exit(main(ControlPlane()))
+    sys.exit(main(ControlProgram()))

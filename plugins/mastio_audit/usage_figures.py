@@ -1,6 +1,6 @@
 """What calls of models use, for `/metrics`: tokens and USD by model, and by the rank of agents.
 
-The first worker reads the outcomes that were added to the log, every few seconds and beside the event loop. So the
+Control reads the outcomes that were added to the log, every few seconds and beside the event loop. So the
 figures are exact over all workers, and no exchange does any work for them.
 
 The labels are bounded. A model has its own name where an admin wrote it, as a model or as what an alias stands for; all

@@ -1,4 +1,4 @@
-"""Figures of the anchors for `/metrics`. The first worker measures; every worker can show them."""
+"""Figures of the anchors for `/metrics`. Control measures; every worker can show them."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class Cursor(Protocol):
 
 
 class FileCursor:
-    """A file with one number, for a log that only one appliance has: the right to deliver is the first worker's."""
+    """A file with one number, for a log that only one appliance has: the right to deliver is control's."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
