@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from pathlib import Path
 from types import SimpleNamespace
-from types import SimpleNamespace
 from typing import Any
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from mastio.liveness import Liveness
 from mastio.expiry import DAY, HOUR, count_within, measure
+from mastio.liveness import Liveness
 from mastio.pki.authority import Authority
 from mastio.pki.rotate import rotate_intermediate
 from mastio.store.base import Admin, Agent, ApiKey
