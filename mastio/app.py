@@ -1,5 +1,5 @@
 """The composition root: settings, stores, plugins and pipeline become one ASGI callable. Nothing imports this but
-what starts a worker.
+the two programs: `mastio.data_plane` and `mastio.control.program` have what is different in them.
 """
 
 from __future__ import annotations
@@ -7,8 +7,10 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
-from collections.abc import AsyncIterator, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,43 +20,42 @@ from sqlalchemy import make_url
 
 from mastio.admission import Admission, Shares
 from mastio.approvals import StoredApprovals
-from mastio.control.application import build as build_control
-from mastio.control.context import Verifiers
-from mastio.control.routes import ROUTES as CONTROL_ROUTES
-from mastio.edge import read_edge_headers, server_names
+from mastio.collection import Collection
+from mastio.edge import read_edge_headers
 from mastio.errors import BadRequest, ConfigurationError, MastioError
-from mastio.exchange import Action, Entry, Principal, RequestHead
+from mastio.exchange import Action, Entry, Plane, Principal, RequestHead, Route
 from mastio.expiry import measure
 from mastio.hooks import Hooks
 from mastio.host_memory import HostMemory
 from mastio.in_step import InStep
-from mastio.inprocess import InProcess, read_control, read_policy
 from mastio.inspection import Finding
 from mastio.lag import LoopLag
-from mastio.operating import HEALTH, JSON, Operating
+from mastio.liveness import Liveness
+from mastio.operating import HEALTH, JSON, Readiness
 from mastio.pipeline import Pipeline
-from mastio.pki.authority import DAY, Authority
 from mastio.pki.following import FollowedAuthority
-from mastio.plan import read_plan, secret_folders
-from mastio.plugins import open_plugins, refuse
+from mastio.pki.public import PublicAuthority
+from mastio.plan import Plan, read_plan, secret_folders
+from mastio.plugins import collections_of, open_plugins, refuse
 from mastio.problem import render
 from mastio.refusals import Refusals
 from mastio.resolver import Resolver
-from mastio.routes import RouteTable
+from mastio.routes import RouteTable, routes_of_plane
 from mastio.services import Services, Worker
-from mastio.settings import Settings
-from mastio.store.control import ControlStore
+from mastio.settings import CONTROL_SLOT, Settings
+from mastio.store.api_keys import ApiKeyStore
+from mastio.store.changes import Change
 from mastio.store.engine import Database
+from mastio.store.holds import HoldStore
 from mastio.store.hot import HotDirectory
 from mastio.store.key_sources import open_keys
+from mastio.store.keys import FileKeys
 from mastio.store.leases import LeaseStore
 from mastio.store.once import Once
 from mastio.target import parse_base_url
-from mastio.telemetry import Telemetry
+from mastio.telemetry import Figures, Telemetry
 from mastio.upstream import Pools
 from mastio.upstream_connector import Own
-from mastio.whoami import KIND as SELF
-from mastio.whoami import Whoami, read_self
 from mastio_primitives.asgi import Receive, Send, send_response
 
 MAX_HEADERS = 107
@@ -125,94 +126,200 @@ async def _turn_away(error: MastioError, request_id: str, send: Send) -> None:
     await send_response(send, status, [*headers, (b"x-request-id", request_id.encode("ascii"))], body)
 
 
+@dataclass(frozen=True, slots=True)
+class Base:
+    """What both programs have open before their plugins are."""
+
+    data: Path
+    plan: Plan
+    url: str
+    keys: FileKeys
+    database: Database
+    directory: HotDirectory
+    pools: Pools
+    collections: tuple[Collection[Any], ...]
+
+    @property
+    def settings(self) -> Settings:
+        return self.plan.settings
+
+
+class Program(ABC):
+    """The part of the application that is not the same in the control plane and in the data plane."""
+
+    plane: Plane
+
+    def load_authority(self, base: Base) -> PublicAuthority:
+        """The authority, with what this program may know of it: its certificates. Raises `ConfigurationError`."""
+        return PublicAuthority(base.data, time.time())
+
+    def publisher(self) -> Callable[[], None] | None:
+        """What writes the files that follow from the authority's state. None: another program does."""
+        return None
+
+    @abstractmethod
+    def hooks(self, base: Base, readiness: Readiness, telemetry: Telemetry) -> Hooks:
+        """The core's hooks, for the core's routes of this plane."""
+
+    def take(self, opened: Sequence[tuple[str, Hooks]]) -> None:
+        """The plugins are open."""
+        return
+
+    def tasks(self, base: Base, readiness: Readiness, liveness: Liveness) -> Sequence[Coroutine[Any, Any, None]]:
+        """What runs in the background while the application is open."""
+        return ()
+
+
 @asynccontextmanager
-async def open_app(data: Path, slot: int, host_memory: HostMemory, config: Path | None = None) -> AsyncIterator[App]:
-    """One worker's app, with everything it needs open. Raises `ConfigurationError`."""
+async def open_app(
+    data: Path, slot: int, host_memory: HostMemory, program: Program, config: Path | None = None
+) -> AsyncIterator[App]:
+    """The application of one process, with everything it needs open. Raises `ConfigurationError`."""
+    async with _open_base(data, config) as base:
+        authority, later = program.load_authority(base), _Later()
+        services = _services(base, program, slot, host_memory, authority, later)
+        liveness = Liveness(host_memory, services.slots)
+        telemetry, readiness = Telemetry(partial(_measure, authority, base.directory, liveness)), Readiness()
+        routes = routes_of_plane(base.plan.routes, program.plane)
+        core = program.hooks(base, readiness, telemetry)
+        async with (
+            _follow(authority, program.publisher()) as following,
+            open_plugins(base.plan.active, services) as opened,
+        ):
+            program.take(opened)
+            pipeline = _pipeline(base.settings, routes, [("core", core), *opened], services, telemetry)
+            later.put(pipeline)
+            readiness.checks += [_check_directory(base.directory), following.ready, _check_edge(data)]
+            readiness.checks += [hook.ready for _, hook in opened if hook.ready]
+            lag = LoopLag(partial(telemetry.lag, _label(slot)))
+            async with _run(lag.run(), liveness.run(slot), *program.tasks(base, readiness, liveness)):
+                try:
+                    in_step = InStep(base.directory, host_memory)
+                    edge_secret = base.keys.key("edge").hex().encode("ascii")
+                    yield App(RouteTable(routes), pipeline, in_step, edge_secret)
+                finally:
+                    await pipeline.close()
+
+
+@asynccontextmanager
+async def _follow(authority: PublicAuthority, publish: Callable[[], None] | None) -> AsyncIterator[FollowedAuthority]:
+    following = FollowedAuthority(authority, time.time, publish)
+    following.start()
+    try:
+        yield following
+    finally:
+        await following.close()
+
+
+@asynccontextmanager
+async def _run(*coroutines: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    """Run these in the background while this is open."""
+    tasks = [asyncio.create_task(one) for one in coroutines]
+    try:
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+
+
+def _pipeline(
+    settings: Settings,
+    routes: Sequence[Route],
+    plugins: Sequence[tuple[str, Hooks]],
+    services: Services,
+    telemetry: Telemetry,
+) -> Pipeline:
+    server = settings.server
+    return Pipeline(
+        routes,
+        plugins,
+        services,
+        telemetry,
+        server.max_in_flight,
+        admission=Admission(_shares(settings)),
+        refusals=Refusals(server.refusal_burst, server.refusals_per_second),
+    )
+
+
+@asynccontextmanager
+async def _open_base(data: Path, config: Path | None) -> AsyncIterator[Base]:
     plan, problems = read_plan(data, config)
     refuse(problems)
     settings = plan.settings
     url = settings.database_url(data)
     keys = open_keys(data, settings.secrets)
-    authority = Authority.load(data, settings.server.trust_domain, time.time())
-    following = FollowedAuthority(authority, time.time)
     database = Database(url)
-    directory = HotDirectory(database, keys, secret_folders=secret_folders(data))
-    store = ControlStore(database, keys, refresh=directory.refresh, secret_folders=secret_folders(data))
-    upstream = settings.upstream
-    pools = Pools(own(settings, url), Resolver(upstream.resolvers, upstream.resolve_seconds))
-    worker = Worker(node_name(data), slot, secrets.token_hex(8))
+    collections = collections_of(plan.active)
+    directory = HotDirectory(database, keys, collections=collections, secret_folders=secret_folders(data))
+    pools = Pools(own(settings, url), Resolver(settings.upstream.resolvers, settings.upstream.resolve_seconds))
     await directory.start()
-    following.start()
-    pipeline: Pipeline | None = None
+    try:
+        yield Base(data, plan, url, keys, database, directory, pools, collections)
+    finally:
+        await pools.close()
+        await directory.close()
+        await database.close()
 
-    async def permits(principal: Principal, action: Action, findings: Sequence[Finding]) -> bool:
-        return pipeline is not None and await pipeline.permits(principal, action, findings)
 
-    opened_pipeline = asyncio.Event()
+class _Later:
+    """The pipeline, for the plugins that it is made of: they are opened before it is."""
 
-    async def note(entry: Entry, principal: Principal | None = None, action: Action | None = None) -> int:
-        await opened_pipeline.wait()  # plugins are opened before the pipeline is
-        assert pipeline is not None
-        return await pipeline.note(entry, principal, action)
+    def __init__(self) -> None:
+        self._pipeline: Pipeline | None = None
+        self._opened = asyncio.Event()
 
-    services = Services(
-        data=data,
-        public_url=settings.server.public_url,
-        trust_domain=settings.server.trust_domain,
-        database_url=url,
+    def put(self, pipeline: Pipeline) -> None:
+        self._pipeline = pipeline
+        self._opened.set()
+
+    async def permits(self, principal: Principal, action: Action, findings: Sequence[Finding]) -> bool:
+        return self._pipeline is not None and await self._pipeline.permits(principal, action, findings)
+
+    async def note(self, entry: Entry, principal: Principal | None = None, action: Action | None = None) -> int:
+        await self._opened.wait()
+        assert self._pipeline is not None
+        return await self._pipeline.note(entry, principal, action)
+
+
+def _services(
+    base: Base, program: Program, slot: int, host_memory: HostMemory, authority: PublicAuthority, later: _Later
+) -> Services:
+    server, directory, keys = base.settings.server, base.directory, base.keys
+    worker = Worker(node_name(base.data), slot, secrets.token_hex(8))
+    change = Change(base.database, directory.refresh)
+    holds = HoldStore(base.database, change)
+    return Services(
+        data=base.data,
+        public_url=server.public_url,
+        trust_domain=server.trust_domain,
+        database_url=base.url,
         directory=directory,
         keys=keys,
         worker=worker,
-        workers=settings.server.workers,
-        slots=settings.server.slots,
+        workers=server.workers,
+        slots=server.slots,
         host_memory=host_memory,
-        upstreams=pools,
+        upstreams=base.pools,
         trust=authority.trust,
-        once=Once(database),
-        leases=LeaseStore(database, worker),
-        permits=permits,
-        note_api_key_uses=store.api_keys.mark_used,
-        approvals=StoredApprovals(store.holds, directory, keys.key("audit-digest"), time.time),
-        note=note,
+        once=Once(base.database),
+        leases=LeaseStore(base.database, worker),
+        permits=later.permits,
+        note_api_key_uses=ApiKeyStore(base.database, change, keys).mark_used,
+        approvals=StoredApprovals(holds, directory, keys.key("audit-digest"), time.time),
+        note=later.note,
         now=time.time,
+        plane=program.plane,
     )
-    telemetry = Telemetry(partial(measure, authority, directory, time.time))
-    verifiers = Verifiers()
-    administration = build_control(
-        store=store, directory=directory, verifiers=verifiers, authority=authority,
-        public_url=settings.server.public_url,
-        trust_domain=settings.server.trust_domain, leaf_seconds=settings.pki.leaf_hours * 3600, now=time.time,
-        pending_seconds=settings.pki.pending_hours * 3600, server_names=tuple(server_names(settings)),
-        server_seconds=settings.pki.server_days * DAY,
-        four_eyes_seconds=settings.admin.four_eyes_seconds if settings.admin.four_eyes else None,
-        claim_seconds=settings.admin.claim_seconds, examine=partial(pools.examine, connects=False),
-    )  # fmt: skip
-    operating = Operating(plan.routes, telemetry, administration.openapi)
-    try:
-        async with open_plugins(plan.active, services) as opened:
-            for _, hook in opened:
-                verifiers.add(hook.verify, hook.in_force)
-            core = _core_hooks(administration, operating, Whoami(directory), settings)
-            pipeline = Pipeline(
-                plan.routes, [("core", core), *opened], services, telemetry, settings.server.max_in_flight,
-                admission=Admission(_shares(settings)),
-                refusals=Refusals(settings.server.refusal_burst, settings.server.refusals_per_second),
-            )  # fmt: skip
-            opened_pipeline.set()
-            operating.checks += [_check_directory(directory), following.ready, _check_edge(data)]
-            operating.checks += [hook.ready for _, hook in opened if hook.ready]
-            lagging = asyncio.create_task(LoopLag(partial(telemetry.lag, slot)).run(), name="loop-lag")
-            try:
-                in_step = InStep(directory, host_memory)
-                yield App(RouteTable(plan.routes), pipeline, in_step, keys.key("edge").hex().encode("ascii"))
-            finally:
-                lagging.cancel()
-                await pipeline.close()
-    finally:
-        await pools.close()
-        await following.close()
-        await directory.close()
-        await database.close()
+
+
+def _measure(authority: PublicAuthority, directory: HotDirectory, liveness: Liveness) -> Iterator[Figures]:
+    yield from measure(authority, directory, time.time)
+    yield from liveness.measure()
+
+
+def _label(slot: int) -> str:
+    """A process in the figure of the event loop's lag."""
+    return "control" if slot == CONTROL_SLOT else str(slot)
 
 
 def own(settings: Settings, database_url: str) -> Own:
@@ -223,7 +330,7 @@ def own(settings: Settings, database_url: str) -> Own:
     for listen in (settings.server.listen, settings.edge.app):
         first = listen.rpartition(":")[2]
         if first.isdecimal():
-            ports.update(int(first) + slot for slot in settings.server.slots)
+            ports.update(int(first) + slot for slot in (*settings.server.slots, CONTROL_SLOT))
     database = make_url(database_url)
     if not database_url.startswith("sqlite"):
         ports.add(database.port or POSTGRESQL)
@@ -237,21 +344,6 @@ def node_name(data: Path) -> str:
         return file.read_text("ascii").strip()
     except OSError as error:
         raise ConfigurationError("The data folder has no node name.", "Run ./deploy.sh up.") from error
-
-
-def _core_hooks(administration: Any, operating: Operating, whoami: Whoami, settings: Settings) -> Hooks:
-    public = parse_base_url(settings.server.public_url)
-    door = InProcess(administration, (public.host, public.port))
-    kinds = {route.kind for route in CONTROL_ROUTES}
-    return Hooks(
-        read={
-            **dict.fromkeys(kinds, read_control),
-            "admin.policies": read_policy,
-            **operating.reads(),
-            SELF: read_self,
-        },
-        dispatch={**dict.fromkeys(kinds, door.dispatch), **operating.dispatches(), SELF: whoami.dispatch},
-    )
 
 
 def _shares(settings: Settings) -> Shares:

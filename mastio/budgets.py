@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Literal
 
-from mastio.store.base import Period
+Period = Literal["minute", "hour", "day", "week", "month", "total"]
 
 LENGTHS = {"minute": 60, "hour": 3600, "day": 86_400, "week": 7 * 86_400}
 MONDAY = 4 * 86_400

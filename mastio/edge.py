@@ -23,7 +23,7 @@ from mastio.errors import BadRequest, MastioError
 from mastio.exchange import LONG_BODY, OPEN, Route
 from mastio.problem import encode_anthropic, encode_gemini, encode_oauth, encode_openai, encode_problem
 from mastio.routes import path_pattern
-from mastio.settings import Settings
+from mastio.settings import CONTROL_SLOT, Settings
 from mastio.target import parse_base_url
 
 TEMPLATES = Path(__file__).parent / "edge_templates"
@@ -86,11 +86,25 @@ def read_edge_headers(headers: Iterable[tuple[bytes, bytes]], secret: bytes) -> 
 
 def app_addresses(settings: Settings, data: Path) -> list[str]:
     """The addresses of the workers in nginx's syntax, one for each slot."""
+    return [_address(settings, data, slot) for slot in settings.server.slots]
+
+
+def control_address(settings: Settings, data: Path) -> str:
+    """The address of control in nginx's syntax."""
+    return _address(settings, data, CONTROL_SLOT)
+
+
+def socket_file(data: Path, slot: int) -> Path:
+    """The socket of the process in this slot, where it has one in the data folder."""
+    return data / "run" / ("control.sock" if slot == CONTROL_SLOT else f"app-{slot}.sock")
+
+
+def _address(settings: Settings, data: Path, slot: int) -> str:
     listen = settings.edge.app or settings.server.listen
     if listen == "unix":
-        return [f"unix:{data / 'run' / f'app-{slot}.sock'}" for slot in settings.server.slots]
+        return f"unix:{socket_file(data, slot)}"
     host, _, port = listen.rpartition(":")
-    return [f"{host}:{int(port) + slot}" for slot in settings.server.slots]
+    return f"{host}:{int(port) + slot}"
 
 
 def server_names(settings: Settings) -> list[str]:
@@ -121,7 +135,10 @@ def render(settings: Settings, routes: Sequence[Route], data: Path, secret: byte
     _write(edge / "errors.conf", _render_errors(), 0o644)
 
 
-SNIPPETS = ("identity", "proxy", "open", "public", "enrollment")
+SNIPPETS = ("identity", "proxy", "open", "public", "enrollment", "control")
+CONTROL_SECONDS = 180
+"""Seconds between two pieces of a reply of control, at most. The longest wait there is for a human's approval."""
+
 MOST_COUNTED = 65_535
 """The most connections that nginx can count."""
 
@@ -135,6 +152,8 @@ def _values(settings: Settings, data: Path, secret: bytes, nginx_version: str) -
     return {
         **{name: str(value) for name, value in edge.model_dump().items()},
         "run": str(data / "run"),
+        "edge": str(data / "edge"),
+        "control_timeout": str(min(edge.reply_timeout, CONTROL_SECONDS)),
         "logs": str(data / "logs"),
         "worker_connections": str(connections),
         "strangers": str(min(connections // 2, MOST_COUNTED)),
@@ -143,6 +162,7 @@ def _values(settings: Settings, data: Path, secret: bytes, nginx_version: str) -
         "enrollment_wait": str(_seconds_until_the_next(edge.enrollments_per_minute)),
         "servers": _render_servers(addresses[:workers]),
         "long_servers": _render_servers(addresses[workers:] or addresses),
+        "control_server": _render_servers([control_address(settings, data)]),
         "secret": secret.decode("ascii"),
         "authority": re.escape(urlsplit(settings.server.public_url).netloc),
         "user": f"user {pwd.getpwuid(os.geteuid()).pw_name};" if os.geteuid() == 0 else "",
@@ -184,6 +204,8 @@ def _render_location(path: str, rows: list[Route]) -> str:
     lines = ["    include snippets/proxy.conf;"]
     most = max(route.limit for route in rows)
     lines.append(f"    proxy_pass http://{_choose_upstream(rows, most)};")
+    if rows[0].plane == "control":
+        lines.append("    include snippets/control.conf;")
     if any(route.streams for route in rows):
         lines.append("    proxy_buffering off;")
     if all(route.recorded == "none" for route in rows):  # probes and public documents: they have no body
@@ -201,7 +223,9 @@ def _render_location(path: str, rows: list[Route]) -> str:
 
 
 def _choose_upstream(rows: Sequence[Route], most: int) -> str:
-    """Of administration, whoever changes something is to see it in force: it stays with the workers."""
+    """All routes of a path are of one plane. What people call, too, does not go to the workers for long bodies."""
+    if rows[0].plane == "control":
+        return "mastio_control"
     if most < LONG_BODY or any("agent" not in route.requires for route in rows):
         return "mastio_app"
     return "$mastio_by_length"

@@ -17,6 +17,7 @@ from mastio.inspection import Finding, Layout, Watch
 Role = Literal["agent", "auditor", "operator", "admin"]
 Dialect = Literal["openai", "anthropic", "gemini", "problem", "oauth"]
 Phase = Literal["intent", "outcome", "event"]
+Plane = Literal["control", "data"]
 JSON = Any  # a value that JSON can express
 
 OPEN: frozenset[Role] = frozenset()
@@ -37,8 +38,9 @@ class Route:
     `limit` bounds the body in bytes; `hooks.TakeIn` may say less. `streams`: the reply may come in pieces, so the edge
     must not buffer it, or take long, so it ends when the client hangs up.
     `credential_in_body`: the body is read before authentication because it may carry the credential (RFC 7521 §4.2);
-    keep `limit` small there, since strangers reach it. `other_dialects`: names of headers, and the dialect of the
-    callers who send one, where several dialects share a path.
+    keep `limit` small there, since strangers reach it. `plane`: the program that serves it. Not given: "data" if an
+    agent may call it, otherwise "control". All routes of one path have one plane. `other_dialects`: names of headers,
+    and the dialect of the callers who send one, where several dialects share a path.
     For OpenAPI: `produces` and `consumes` are media types of good replies and of bodies, `parameters` are those of the
     query with their meanings, `body` is the pydantic model of a JSON body, if it has one.
     """
@@ -58,6 +60,11 @@ class Route:
     consumes: tuple[str, ...] = ()
     parameters: tuple[tuple[str, str], ...] = ()
     body: Any = None
+    plane: Plane | None = None
+
+    def __post_init__(self) -> None:
+        if self.plane is None:
+            object.__setattr__(self, "plane", "data" if "agent" in self.requires else "control")
 
 
 @dataclass(frozen=True, slots=True)

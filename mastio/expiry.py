@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 
-from mastio.pki.authority import Authority
+from mastio.pki.public import PublicAuthority
 from mastio.rotation import in_force
 from mastio.store.base import Directory
 from mastio.telemetry import Figures
@@ -18,7 +18,7 @@ WITHIN = (0, HOUR, 6 * HOUR, DAY, 7 * DAY, 30 * DAY)
 """Seconds. 0 counts what has ended already and is still there."""
 
 
-def measure(authority: Authority, directory: Directory, now: Callable[[], float]) -> Iterator[Figures]:
+def measure(authority: PublicAuthority, directory: Directory, now: Callable[[], float]) -> Iterator[Figures]:
     """The figures of this moment."""
     at = now()
     yield Figures(
@@ -58,7 +58,7 @@ def count_within(ends: Iterable[float], now: float) -> dict[int, int]:
     return {within: sum(seconds <= within for seconds in left) for within in WITHIN}
 
 
-def _certificates(authority: Authority, now: float) -> Iterator[tuple[str, str, float]]:
+def _certificates(authority: PublicAuthority, now: float) -> Iterator[tuple[str, str, float]]:
     ring = authority.ring
     generations = chain(
         (("root", one) for one in in_force(ring.roots, now)),

@@ -1,7 +1,8 @@
 """The process that forks: `python -m mastio.forked DATA CONFIG FD`, started by the supervisor through `forking.py`.
 
 It loads the code of a worker and of the active plugins, then forks a process for each request that comes over the
-socket FD, and tells when one ends. It ends when the supervisor closes the socket. CONFIG may be empty.
+socket FD, and tells when one ends. What only control needs, such as its framework, control loads by itself. The fork
+server ends when the supervisor closes the socket. CONFIG may be empty.
 """
 
 from __future__ import annotations
@@ -21,9 +22,10 @@ from pathlib import Path
 import uvicorn  # noqa: F401 - loaded for the processes that are forked, as are the next four
 import uvloop  # noqa: F401
 
-import mastio.app
 import mastio.memory
-import mastio.protocol  # noqa: F401
+import mastio.protocol
+import mastio.whoami
+import mastio.worker  # noqa: F401
 from mastio.errors import MastioError
 from mastio.forking import MESSAGE
 from mastio.plan import read_plan

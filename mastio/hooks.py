@@ -38,6 +38,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict
 
+from mastio.collection import Collection
 from mastio.errors import AuthenticationError
 from mastio.exchange import (
     Action,
@@ -177,3 +178,4 @@ class Plugin:
     settings: type[PluginSettings]
     setup: Callable[[Any, Services], AbstractAsyncContextManager[Hooks]]
     routes: tuple[Route, ...] = ()
+    collections: tuple[Collection[Any], ...] = ()

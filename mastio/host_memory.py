@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import sys
 import time
 from fcntl import LOCK_EX, LOCK_NB, LOCK_UN, lockf
 
@@ -19,11 +20,23 @@ REVISION = 8
 """The word with the revision of the control plane that a worker has put in force. The words before it, and all from the
 second page on, belong to used proofs (`mastio_dpop.memory`)."""
 
+LIVENESS = 64
+"""The first of the words with signs of life (`mastio.liveness`), one for each slot. They end before the second page."""
+
 TURN = 0.05
 """Seconds that a worker waits for its turn. A turn takes microseconds, and ends with its process."""
 
 PAUSE = 0.0001
 """Seconds between two tries."""
+
+
+GONE_SECONDS = 3.0
+"""A process without a sign of life for so long is down. Longer than it takes to replace one that was killed."""
+
+
+def read_sign(descriptor: int, slot: int) -> float:
+    """The monotonic time of the last sign of life of the process in this slot; 0: there was none."""
+    return int.from_bytes(os.pread(descriptor, 8, 8 * (LIVENESS + slot)), sys.byteorder) / 1000
 
 
 class Busy(Exception):

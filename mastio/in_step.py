@@ -1,7 +1,7 @@
-"""Keeps the hot copies of a host's workers in step: whoever was told that a change is made meets it at every worker.
+"""Keeps the hot copies of a host's processes in step: whoever was told that a change is made meets it at every worker.
 
-A worker that has put a revision in force writes its number into the memory of the host. Another worker that is behind
-looks at the database before it serves the next request, instead of a quarter of a second later.
+A process that has put a revision in force, most often control, writes its number into the memory of the host. Another
+one that is behind looks at the database before it serves the next request, instead of a quarter of a second later.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from typing import Protocol
 
 from mastio.host_memory import REVISION, Busy, HostMemory
 
-PATIENCE = 0.25
-"""Seconds that a request waits for a look at the database."""
+PATIENCE = 1.0
+"""Seconds that a request waits for a look at the database. On a busy machine a look may take a part of that."""
 
-PAUSE = 1.0
+PAUSE = 3.0
 """Seconds until the next try after one that failed. The directory's own looks go on meanwhile."""
 
 
 class Copy(Protocol):
-    """A worker's copy of the control plane's state (`mastio.store.hot`)."""
+    """A process's copy of the control plane's state (`mastio.store.hot`)."""
 
     @property
     def in_force(self) -> int:
@@ -36,7 +36,7 @@ class Copy(Protocol):
 
 
 class InStep:
-    """The revision that the host has reached, and the hot copy of one worker."""
+    """The revision that the host has reached, and the hot copy of one process."""
 
     def __init__(self, directory: Copy, host: HostMemory, clock: Callable[[], float] = monotonic) -> None:
         self._directory = directory
@@ -48,7 +48,7 @@ class InStep:
 
     @property
     def is_behind(self) -> bool:
-        """Whether another worker has put a later revision in force."""
+        """Whether another process has put a later revision in force."""
         return self._host.words[REVISION] > self._directory.in_force
 
     async def catch_up(self) -> None:

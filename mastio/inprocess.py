@@ -8,16 +8,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from mastio import aside
-from mastio.cedar.source import warm
 from mastio.errors import PluginError
 from mastio.exchange import Action, Message, Principal, Recorded, Reply, RequestHead
+from mastio.hooks import Read
 from mastio.presented import HEADERS, is_password
-from mastio.strictjson import JsonError, parse
 from mastio_primitives.asgi import ASGIMessage, Receive, Send
-
-SHORT_POLICY = 500
-"""Characters."""
 
 Application = Callable[[Any, Receive, Send], Awaitable[None]]
 
@@ -27,22 +22,14 @@ def read_control(head: RequestHead, principal: Principal, body: bytes) -> tuple[
     return Action(head.route.kind, "Appliance", "self"), Message(body)
 
 
-async def read_policy(head: RequestHead, principal: Principal, body: bytes) -> tuple[Action, Message]:
-    """As `read_control`, with the policy in the body judged beforehand."""
-    await judge_policy(body)
-    return read_control(head, principal, body)
+def read_judged(judge: Callable[[bytes], Awaitable[None]]) -> Read:
+    """As `read_control`, after `judge`: the application validates the body, and that takes no time then."""
 
+    async def read(head: RequestHead, principal: Principal, body: bytes) -> tuple[Action, Message]:
+        await judge(body)
+        return read_control(head, principal, body)
 
-async def judge_policy(body: bytes) -> None:
-    """Judge the policy in a body, if there is one, beside the event loop: the application judges it again, and that
-    takes no time then."""
-    try:
-        document = parse(body) if body else None
-    except JsonError:
-        document = None  # the application says what is wrong
-    source = document.get("cedar") if isinstance(document, dict) else None
-    if isinstance(source, str):
-        await aside.run(len(source) < SHORT_POLICY, warm, source)
+    return read
 
 
 class InProcess:

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Iterable, Mapping
 from typing import Generic, Protocol, TypeVar
 
-from mastio.errors import Unavailable
+from mastio.errors import BadRequest, Unavailable
 
 log = logging.getLogger("mastio.directory")
 
@@ -64,3 +64,10 @@ def find_damage(rows: Iterable[R], noun: str) -> str | None:
     """One sentence about the first damaged row in the order of their names; None: all are good."""
     names = sorted(row.name for row in rows if row.is_damaged)
     return f"The {noun} {names[0]} is not valid: its row in the database is damaged." if names else None
+
+
+def verify_whole(row: Row) -> None:
+    """Raises `BadRequest` (conflict) for a damaged row: nothing of it can be kept when members are changed."""
+    if row.is_damaged:
+        message = f"The row of {row.name} in the database is damaged: replace all of it (PUT), or remove it."
+        raise BadRequest(message, code="conflict")

@@ -26,11 +26,11 @@ from typing import Any
 
 from mastio import __version__
 from mastio.code_files import digest_code
+from mastio.collection import describe_first
 from mastio.errors import ConfigurationError, MastioError
-from mastio.first_providers import read_first_providers
 from mastio.nginx import find_nginx
 from mastio.plan import Plan, describe_settings, find_changes, read_plan
-from mastio.plugins import refuse
+from mastio.plugins import collections_of, refuse
 from mastio.up_settings import UpOptions, ensure_stub_port, open_private, write_settings
 
 START_WITHIN = 60.0
@@ -120,8 +120,8 @@ def up(data: Path, args: argparse.Namespace, program: str) -> int:
     known = _await_ready(data, int(in_force["edge"]["port"]))
     print_welcome(data, known, _find_command(), Path("my-agent"), already=running is not None)
     if is_new:
-        for variable, provider in read_first_providers(os.environ, lambda path: Path(path).read_text("ascii")):
-            print(f"{variable} is set: it is the key of the provider {provider.name}, {provider.base_url}\n")
+        for sentence in describe_first(collections_of(plan.active), os.environ):
+            print(f"{sentence}\n")
     done = _run_demo(data, plan.settings.server.stub_port) if args.demo else 0
     if differing:
         print(f"These settings differ from those in force; {program} restart applies them:")
@@ -178,8 +178,8 @@ def _ask_restart(data: Path, supervisor: int) -> None:
     asked, done = secrets.token_hex(8), data / "run" / "restart-done"
     (data / "run" / "restart-asked").write_text(asked)
     os.kill(supervisor, signal.SIGUSR2)
-    workers = len(list((data / "run").glob("worker-*.pid")))
-    deadline = time.monotonic() + RESTART_WITHIN * (1 + workers)
+    processes = 1 + len(list((data / "run").glob("worker-*.pid")))
+    deadline = time.monotonic() + RESTART_WITHIN * (1 + processes)
     while time.monotonic() < deadline and find_supervisor(data) is not None:
         with contextlib.suppress(OSError, ValueError):
             said = json.loads(done.read_text("utf-8"))

@@ -1,42 +1,47 @@
-"""The operator's routes: probes, metrics, the API as OpenAPI and as a page. Core routes, dispatched here."""
+"""The operator's routes of the data plane: probes and metrics. Core routes, dispatched here."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
 
 import orjson
 
-from mastio import __version__, aside
+from mastio import __version__
 from mastio.errors import Unavailable
-from mastio.exchange import Action, Message, Principal, Recorded, Reply, RequestHead, Route
+from mastio.exchange import Action, Message, Principal, Recorded, Reply, RequestHead
 from mastio.hooks import Dispatch, Read, Ready
-from mastio.openapi import describe
-from mastio.openapi_page import PAGE_POLICY, write_page
 from mastio.telemetry import CONTENT_TYPE, Telemetry
 
 JSON = [(b"content-type", b"application/json"), (b"cache-control", b"no-store")]
 HEALTH = orjson.dumps({"status": "ok", "version": __version__})
 
-Check = Callable[[], Awaitable[str | None]]
+WITHOUT_CONTROL = b"exclude=control"
+"""In the query of `/readyz`: for who only asks whether agents are served, such as a balancer."""
 
 
 def read_nothing(head: RequestHead, principal: Principal, body: bytes) -> tuple[Action, Message]:
     return Action(head.route.kind, "Appliance", "self"), Message(raw=b"")
 
 
-class Operating:
-    """Dispatches `probe.*` and `operate.*`."""
+class Readiness:
+    """The checks of one process: each returns what is wrong, or None."""
 
-    def __init__(
-        self, routes: Sequence[Route], telemetry: Telemetry, control_openapi: Callable[[], dict[str, Any]],
-    ) -> None:  # fmt: skip
-        self._routes = routes
-        self._telemetry = telemetry
-        self._control_openapi = control_openapi
+    def __init__(self) -> None:
         self.checks: list[Ready] = []
-        self._surface: tuple[bytes, bytes] | None = None
-        """As OpenAPI and as a page, once somebody has asked: it is the same as long as the worker lives."""
+        self.control: Ready | None = None
+        """In a worker: whether control is usable."""
+
+    async def find_problems(self, *, excludes_control: bool = False) -> list[str]:
+        checks = self.checks if self.control is None or excludes_control else [*self.checks, self.control]
+        return [problem for check in checks if (problem := await check()) is not None]
+
+
+class Operating:
+    """Dispatches `probe.*` and `operate.metrics`."""
+
+    def __init__(self, readiness: Readiness, telemetry: Telemetry) -> None:
+        self._readiness = readiness
+        self._telemetry = telemetry
 
     def reads(self) -> Mapping[str, Read]:
         return dict.fromkeys(self.dispatches(), read_nothing)
@@ -47,36 +52,18 @@ class Operating:
             "probe.live": self.health,
             "probe.ready": self.ready,
             "operate.metrics": self.metrics,
-            "operate.openapi": self.openapi,
-            "operate.docs": self.docs,
         }
 
     async def health(self, recorded: Recorded) -> Reply:
         return Reply(200, list(JSON), HEALTH)
 
     async def ready(self, recorded: Recorded) -> Reply:
-        """200 when every part is usable. Raises `Unavailable` naming those that are not."""
-        said = [problem for check in self.checks if (problem := await check()) is not None]
-        if said:
-            raise Unavailable(f"Not ready: {'; '.join(said)}.", code="not_ready")
+        """200 when every part is usable, control included. Raises `Unavailable` naming those that are not."""
+        excludes = WITHOUT_CONTROL in recorded.head.query.split(b"&")
+        problems = await self._readiness.find_problems(excludes_control=excludes)
+        if problems:
+            raise Unavailable(f"Not ready: {'; '.join(problems)}.", code="not_ready")
         return Reply(200, list(JSON), orjson.dumps({"status": "ready", "version": __version__}))
 
     async def metrics(self, recorded: Recorded) -> Reply:
         return Reply(200, [(b"content-type", CONTENT_TYPE)], self._telemetry.render())
-
-    async def openapi(self, recorded: Recorded) -> Reply:
-        return Reply(200, list(JSON), (await self._write_once())[0])
-
-    async def docs(self, recorded: Recorded) -> Reply:
-        """The surface as a plain page without script or external asset."""
-        headers = [(b"content-type", b"text/html; charset=utf-8"), (b"content-security-policy", PAGE_POLICY)]
-        return Reply(200, headers, (await self._write_once())[1])
-
-    async def _write_once(self) -> tuple[bytes, bytes]:
-        if self._surface is None:  # it takes longer than the event loop may be held
-            self._surface = await aside.run(False, self._write)
-        return self._surface
-
-    def _write(self) -> tuple[bytes, bytes]:
-        document = describe(self._routes, self._control_openapi(), __version__)
-        return orjson.dumps(document), write_page(document).encode()

@@ -16,7 +16,7 @@ from typing import Any
 from mastio.control.routes import ROUTES as CONTROL_ROUTES
 from mastio.exchange import Route
 from mastio.plugins import Active, find_plugins, routes_of, sections_of
-from mastio.routes import CORE
+from mastio.routes import CORE, find_mixed_paths
 from mastio.settings import CORE_SECTIONS, Settings, read_settings
 
 CORE_ROUTES: tuple[Route, ...] = (*CORE, *CONTROL_ROUTES)
@@ -35,7 +35,9 @@ def read_plan(data: Path, config: Path | None = None) -> tuple[Plan, list[str]]:
     """The plan and every problem with it."""
     settings, problems = read_settings(config or data / "mastio.toml")
     active, more = find_plugins(settings)
-    return Plan(settings, active, routes_of(CORE_ROUTES, active)), problems + more
+    routes = routes_of(CORE_ROUTES, active)
+    mixed = [f"plugins.active: the routes of {path} are of two planes." for path in find_mixed_paths(routes)]
+    return Plan(settings, active, routes), problems + more + mixed
 
 
 def describe_settings(plan: Plan) -> dict[str, dict[str, Any]]:

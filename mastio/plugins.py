@@ -10,9 +10,11 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from importlib.metadata import entry_points
+from typing import Any
 
 from pydantic import ValidationError
 
+from mastio.collection import Collection
 from mastio.errors import ConfigurationError
 from mastio.exchange import Route
 from mastio.hooks import Hooks, Plugin, PluginSettings
@@ -60,8 +62,18 @@ def find_plugins(settings: Settings) -> tuple[list[Active], list[str]]:
 
 
 def routes_of(core: Iterable[Route], active: Iterable[Active]) -> tuple[Route, ...]:
-    """The whole route table: the core's rows, then each plugin's in order."""
-    return (*core, *(route for item in active for route in item.plugin.routes))
+    """The whole route table: the core's rows, then each plugin's in order, those of its collections first."""
+    rows = list(core)
+    for item in active:
+        for collection in item.plugin.collections:
+            rows += collection.routes()
+        rows += item.plugin.routes
+    return tuple(rows)
+
+
+def collections_of(active: Iterable[Active]) -> tuple[Collection[Any], ...]:
+    """The collections of all active plugins."""
+    return tuple(collection for item in active for collection in item.plugin.collections)
 
 
 @asynccontextmanager

@@ -15,18 +15,18 @@ import os
 import secrets
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from mastio.edge import app_addresses, render, server_names
+from mastio.collection import Collection
+from mastio.edge import app_addresses, render, server_names, socket_file
 from mastio.errors import ConfigurationError, MastioError
-from mastio.first_providers import read_first_providers
 from mastio.nginx import nginx_version
 from mastio.pki.authority import DAY, Authority
 from mastio.plan import Plan, describe_settings, read_plan, secret_folders
-from mastio.plugins import refuse
-from mastio.settings import Settings
-from mastio.store.base import ProviderRow
+from mastio.plugins import collections_of, refuse
+from mastio.settings import CONTROL_SLOT, Settings
 from mastio.store.control import ControlStore, bootstrap
 from mastio.store.engine import Database
 from mastio.store.hot import HotDirectory
@@ -62,8 +62,7 @@ def prepare(data: Path, config: Path | None) -> dict[str, Any]:
     url = settings.database_url(data)
     if not is_current(url):
         upgrade(url)
-    providers = read_first_providers(os.environ, lambda path: Path(path).read_text("ascii"))
-    asyncio.run(_bootstrap(data, url, keys, [row for _, row in providers]))
+    asyncio.run(_bootstrap(data, url, keys, collections_of(plan.active)))
     secret = keys.key("edge").hex().encode("ascii")
     render(settings, plan.routes, data, secret, settings.edge.nginx or nginx_version())
     return describe(data, plan)
@@ -79,7 +78,9 @@ def describe(data: Path, plan: Plan) -> dict[str, Any]:
         "stub_port": settings.server.stub_port,
         "log_bytes": settings.server.log_megabytes * 1_000_000,
         "log_files": settings.server.log_files,
-        "sockets": [str(data / "run" / f"app-{slot}.sock") for slot in settings.server.slots],
+        "sockets": [str(socket_file(data, slot)) for slot in settings.server.slots],
+        "control_slot": CONTROL_SLOT,
+        "control_socket": str(socket_file(data, CONTROL_SLOT)),
         "addresses": app_addresses(settings, data),
     }
 
@@ -112,13 +113,13 @@ def _ensure_node(data: Path) -> None:
         draft.replace(file)
 
 
-async def _bootstrap(data: Path, url: str, keys: FileKeys, providers: list[ProviderRow]) -> None:
-    database = Database(url)
-    directory = HotDirectory(database, keys, secret_folders=secret_folders(data))
+async def _bootstrap(data: Path, url: str, keys: FileKeys, collections: Sequence[Collection[Any]]) -> None:
+    database, folders = Database(url), secret_folders(data)
+    directory = HotDirectory(database, keys, collections=collections, secret_folders=folders)
     await directory.start()
     try:
-        store = ControlStore(database, keys, refresh=directory.refresh, secret_folders=secret_folders(data))
-        await bootstrap(store, data, providers)
+        store = ControlStore(database, keys, refresh=directory.refresh, collections=collections, secret_folders=folders)
+        await bootstrap(store, data, os.environ)
     finally:
         await directory.close()
         await database.close()

@@ -9,15 +9,17 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
-from mastio.store.base import ProviderKind
 from mastio.strictjson import JsonError, parse_object
 from mastio.target import TargetError, parse_base_url
+
+ProviderKind = Literal["openai", "anthropic", "gemini", "azure", "bedrock", "vertex", "ollama"]
+"""The API that a provider speaks, and the form of its key."""
 
 ENTRA = "https://login.microsoftonline.com"
 ENTRA_SCOPE = "https://cognitiveservices.azure.com/.default"

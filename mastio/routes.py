@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from mastio.errors import BadRequest, ConfigurationError
-from mastio.exchange import OPEN, Role, Route
+from mastio.exchange import OPEN, Plane, Role, Route
 
 OPERATOR: frozenset[Role] = frozenset({"operator"})
 AGENT: frozenset[Role] = frozenset({"agent"})
@@ -29,9 +29,18 @@ CORE: tuple[Route, ...] = (
         recorded="none",
         limit=0,
         produces=_JSON,
+        plane="data",
     ),
     Route(
-        "/livez", ("GET", "HEAD"), OPEN, "probe.live", "The process is alive", recorded="none", limit=0, produces=_JSON
+        "/livez",
+        ("GET", "HEAD"),
+        OPEN,
+        "probe.live",
+        "The process is alive",
+        recorded="none",
+        limit=0,
+        produces=_JSON,
+        plane="data",
     ),
     Route(
         "/readyz",
@@ -42,8 +51,18 @@ CORE: tuple[Route, ...] = (
         recorded="none",
         limit=0,
         produces=_JSON,
+        parameters=(("exclude", "`control`: whether agents are served, whatever becomes of control"),),
+        plane="data",
     ),
-    Route("/metrics", ("GET",), OPERATOR, "operate.metrics", "Prometheus metrics", produces=("text/plain",)),
+    Route(
+        "/metrics",
+        ("GET",),
+        OPERATOR,
+        "operate.metrics",
+        "Prometheus metrics",
+        produces=("text/plain",),
+        plane="data",  # so that it can be seen that control is down
+    ),
     Route("/openapi.json", ("GET",), SIGNED_IN, "operate.openapi", "This surface as OpenAPI", produces=_JSON),
     Route("/docs", ("GET",), SIGNED_IN, "operate.docs", "This surface as a page", produces=("text/html",)),
     Route("/v1/agents/self", ("GET",), AGENT, "agent.self", "The caller's own identity", produces=_JSON),
@@ -62,6 +81,19 @@ def path_pattern(path: str) -> str:
         pieces.append(f"(?<{match[1]}>.+)" if match[2] else f"(?<{match[1]}>[^/]+)")
         position = match.end()
     return "^" + "".join(pieces) + re.escape(path[position:]) + "$"
+
+
+def routes_of_plane(routes: Iterable[Route], plane: Plane) -> tuple[Route, ...]:
+    """The routes that the program of this plane serves."""
+    return tuple(route for route in routes if route.plane == plane)
+
+
+def find_mixed_paths(routes: Iterable[Route]) -> list[str]:
+    """The paths whose routes are of two planes: the edge chooses by the path, so one of them would not be reached."""
+    planes: dict[str, set[Plane | None]] = {}
+    for route in routes:
+        planes.setdefault(route.path, set()).add(route.plane)
+    return [path for path, found in planes.items() if len(found) > 1]
 
 
 class RouteTable:

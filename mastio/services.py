@@ -1,6 +1,6 @@
 """The services that the core passes to a plugin's `setup`: Protocols and values, no globals. For plugins.
 
-The composition root (`mastio.app`) makes one `Services` for each worker.
+The composition root (`mastio.app`) makes one `Services` for each process.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ from typing import Protocol
 
 from mastio.budgets import Claim, Grant, Usage, Window
 from mastio.errors import Denied
-from mastio.exchange import Action, Entry, Message, NeedsApproval, Principal, RequestHead
+from mastio.exchange import Action, Entry, Message, NeedsApproval, Plane, Principal, RequestHead
 from mastio.host_memory import HostMemory
 from mastio.inspection import Finding
 from mastio.store.base import Directory
+from mastio.trust import Trust
 
 
 class Keys(Protocol):
@@ -33,9 +34,9 @@ class Keys(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """The identity of this worker process. `node` names the data folder, `slot` the worker in it; `incarnation` is new
-    at each start. At most one live process has a given (`node`, `slot`): the supervisor holds a lock on the data
-    folder.
+    """The identity of this process: of a worker, or of control. `node` names the data folder, `slot` the process in it;
+    `incarnation` is new at each start. At most one live process has a given (`node`, `slot`): the supervisor holds a
+    lock on the data folder.
     """
 
     node: str
@@ -212,17 +213,6 @@ class NoteUses(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Trust:
-    """The certificates that an agent's leaf may chain to, DER: our roots, and the intermediates below them.
-
-    More than one of each while a rotation's overlap lasts.
-    """
-
-    roots: tuple[bytes, ...]
-    intermediates: tuple[bytes, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Services:
     """Everything a plugin may use. `public_url` has no trailing slash.
 
@@ -238,7 +228,7 @@ class Services:
     keys: Keys
     worker: Worker
     workers: int
-    """Those that take calls of any length; `slots` has one for each process, those for long bodies too."""
+    """Those that take calls of any length; `slots` has one for each worker, those for long bodies too."""
     slots: range
     host_memory: HostMemory
     """Shared with the other workers of this host."""
@@ -256,6 +246,9 @@ class Services:
     note: NoteEvent
     now: Callable[[], float]
     monotonic: Callable[[], float] = time.monotonic
+    plane: Plane = "data"
+    """Of this process. There is one process of the plane "control": what only one process of a data folder may do
+    belongs there, such as what runs in the background. There agents are not served, and nothing waits for it."""
 
     def digest(self, content: bytes) -> str:
         """Keyed digest of content for the audit log (hex): equal content is recognisable, the content is not."""

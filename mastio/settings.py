@@ -1,4 +1,5 @@
 """The settings tree: one TOML file, read once at start. Unknown keys are refused, and every problem is named at once.
+For plugins.
 
 Secrets are never in the file: a setting that needs one names a file. The environment overrides a key of a section by
 `MASTIO_<SECTION>__<KEY>`, its value written as in TOML (a bare word counts as a string).
@@ -26,6 +27,10 @@ DEFAULT_PLUGINS = (
 )  # fmt: skip
 
 
+CONTROL_SLOT = 128
+"""The slot of the process `control`: the first number that no worker can have, whatever the settings say."""
+
+
 class Section(BaseModel):
     """A section of the settings file."""
 
@@ -33,13 +38,14 @@ class Section(BaseModel):
 
 
 class Server(Section):
-    """The core. `listen` is `unix` (sockets in the data folder) or `HOST:PORT`, worker n taking PORT + n.
+    """The core. `listen` is `unix` (sockets in the data folder) or `HOST:PORT`, worker n taking PORT + n and control
+    PORT + 128. Control is one process beside the workers: administration and enrolment.
 
     Calls with long bodies have `long_workers` processes of their own beside the `workers`, so that looking into them
     keeps no other call waiting. Not set: as many as workers. 0: none, and every worker takes them.
 
     `stub_port` runs the stand-in provider on that loopback port (`up --demo`); 0 runs none. A file in `logs/` that is
-    larger than `log_megabytes` is put aside; of each, `log_files` older ones are kept. The slots of each worker:
+    larger than `log_megabytes` is put aside; of each, `log_files` older ones are kept. The slots of each process:
     `max_in_flight` exchanges of agents, of which one agent may have `agent_share`; `admin_in_flight` of admins;
     `open_in_flight` of callers without a credential. `caller_body_megabytes`: bodies of one caller in memory.
     Refused callers without a credential get `refusal_burst` entries in the audit log for each address and
@@ -65,7 +71,7 @@ class Server(Section):
 
     @property
     def slots(self) -> range:
-        """One for each process: first the workers, then those for long bodies."""
+        """One for each worker: first those for any call, then those for long bodies. Control has `CONTROL_SLOT`."""
         return range(self.workers + (self.workers if self.long_workers is None else self.long_workers))
 
     @field_validator("public_url")

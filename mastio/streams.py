@@ -59,11 +59,10 @@ def find_end(credentials: tuple[Credential, ...], directory: Directory, began_at
 
 
 def find_loss(action: Action, directory: Directory) -> BadRequest | None:
-    """Why it cannot go on although its agent may: the connection is there no more. One that was changed is: what is
+    """Why it cannot go on although its agent may: its target was removed. One that was changed is still there: what is
     under way ends with what it began with."""
-    if action.target_type == "Connection" and action.target not in directory.connections:
-        return BadRequest("The connection was deleted.", code="not_found")
-    return None
+    noun = directory.find_removed(action.target_type, action.target)
+    return None if noun is None else BadRequest(f"The {noun} was deleted.", code="not_found")
 
 
 def bind_again(

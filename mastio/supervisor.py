@@ -1,12 +1,13 @@
-"""Keeps the processes of one appliance running on this host: workers, and in native mode the edge.
+"""Keeps the processes of one appliance running on this host: control, workers, and in native mode the edge.
 
-Standard library only: it must stay small and never fail for want of a module. It opens the workers' sockets itself,
-so that a killed worker loses no waiting connection, replaces what dies, renews the edge's certificate in time, and
-holds a lock so that no second appliance runs on one data folder.
+Standard library only: it must stay small and never fail for want of a module. It opens their sockets itself, so that a
+killed process loses no waiting connection, replaces what dies, renews the edge's certificate in time, and holds a lock
+so that no second appliance runs on one data folder.
 """
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import fcntl
 import json
@@ -25,8 +26,9 @@ from types import FrameType
 from typing import Any
 
 from mastio.code_files import digest_code
+from mastio.control_down import ControlDown
 from mastio.forking import Forked, ForkError, ForkServer
-from mastio.host_memory import make_host_memory
+from mastio.host_memory import make_host_memory, read_sign
 from mastio.log_files import LogFiles
 from mastio.reloading import EdgeReload
 
@@ -102,6 +104,7 @@ class Supervisor:
         """The configuration that the edge runs with."""
         self._is_restart_asked = False
         self._restart: Iterator[None] | None = None
+        self._control_down = ControlDown(data, _say)
 
     def run(self) -> int:
         """Start, keep and stop. The exit status of the command."""
@@ -116,9 +119,9 @@ class Supervisor:
         signal.signal(signal.SIGUSR2, self._ask_restart)
         self._put_in_force(plan)
         self._write_pid("supervisor", os.getpid())
+        self._children.append(self._control(plan))
         for slot in range(plan["workers"]):
-            listener = self._listen(plan, slot)
-            self._children.append(self._worker(slot, listener))
+            self._children.append(self._worker(slot, self._listen(plan, slot, plan["sockets"][slot])))
         if plan["stub_port"]:
             self._children.append(self._stub(plan["stub_port"]))
         if self._nginx is not None:
@@ -126,6 +129,7 @@ class Supervisor:
             self._reload = EdgeReload(self._data / "run" / "edge-closing")
             self._loaded = self._read_rendered()
         self._published = self._look_at_edge()
+        self._control_down.begin(time.monotonic(), READY_WITHIN)
         try:
             for child in self._children:
                 self._start(child)
@@ -190,17 +194,17 @@ class Supervisor:
         return self._forks.fork(module, arguments, descriptors)
 
     def _clear_metrics(self) -> None:
-        """Counters begin at zero with each start; the files are the workers'."""
+        """Counters begin at zero with each start; the files are those of the processes that serve."""
         folder = self._data / "run" / "metrics"
         folder.mkdir(exist_ok=True)
         for file in folder.glob("*.db"):
             file.unlink()
 
-    def _listen(self, plan: dict[str, Any], slot: int) -> socket.socket:
+    def _listen(self, plan: dict[str, Any], slot: int, file: str) -> socket.socket:
         if plan["listen"] != "unix":
             host, _, port = plan["listen"].rpartition(":")
             return socket.create_server((host, int(port) + slot), backlog=4096)
-        path = Path(plan["sockets"][slot])
+        path = Path(file)
         path.unlink(missing_ok=True)
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         listener.bind(str(path))
@@ -208,10 +212,18 @@ class Supervisor:
         listener.listen(4096)
         return listener
 
+    def _control(self, plan: dict[str, Any]) -> Child:
+        slot = plan["control_slot"]
+        listener = self._listen(plan, slot, plan["control_socket"])
+        return self._server("control", "mastio.control.program", slot, listener)
+
     def _worker(self, slot: int, listener: socket.socket) -> Child:
+        return self._server(f"worker-{slot}", "mastio.data_plane", slot, listener)
+
+    def _server(self, name: str, module: str, slot: int, listener: socket.socket) -> Child:
         fd = listener.detach()
         arguments = self._arguments("--slot", str(slot), "--fd", "{listener}", "--memory", "{memory}")
-        return Child(f"worker-{slot}", arguments, signal.SIGTERM, module="mastio.worker", listener=fd)
+        return Child(name, arguments, signal.SIGTERM, module=module, listener=fd)
 
     def _stub(self, port: int) -> Child:
         command = [sys.executable, "-m", "mastio", "stub-llm", "--port", str(port), "--latency", "20ms"]
@@ -246,6 +258,7 @@ class Supervisor:
         while not self._stopping:
             for child in self._children:
                 self._look(child)
+            self._look_at_control()
             if time.monotonic() >= self._renew_at or self._look_at_edge() != self._published:
                 self._renew_at = time.monotonic() + RENEW_EVERY
                 self._renew()
@@ -268,6 +281,13 @@ class Supervisor:
             except ForkError as error:
                 _say(f"{child.name} is not started: {error}")
                 child.restart_at = now + 1.0
+
+    def _look_at_control(self) -> None:
+        control = self._children[0]
+        is_running = control.process is not None and control.process.poll() is None
+        with contextlib.suppress(OSError):  # a disk that is full now is not later
+            signed_at = read_sign(self._host_memory, self._plan["control_slot"])
+            self._control_down.look(time.monotonic(), is_running=is_running, signed_at=signed_at)
 
     def _renew(self) -> None:
         """Renew the edge's certificate if it is due; when its files changed, by this or by a rotation, reload it."""
@@ -330,7 +350,7 @@ class Supervisor:
     # --- other settings ---------------------------------------------------------------------------------------------
 
     def _ask_restart(self, _: int, __: FrameType | None) -> None:
-        """SIGUSR2: apply the settings file as it is now, worker by worker."""
+        """SIGUSR2: apply the settings file as it is now, process by process."""
         self._is_restart_asked = True
 
     def _step_restart(self) -> None:
@@ -356,15 +376,16 @@ class Supervisor:
     def _apply_plan(self, plan: dict[str, Any]) -> Iterator[None]:
         if plan["listen"] != self._plan["listen"]:
             raise StartError("server.listen is applied by ./deploy.sh down and up.")
-        workers = [child for child in self._children if child.module]
+        control = [child for child in self._children if child.name == "control"]
+        workers = [child for child in self._children if child.module and child not in control]
         if plan["stub_port"] != self._plan["stub_port"]:
             yield from self._replace_stub(plan["stub_port"])
         for slot in range(plan["workers"]):
             if slot < len(workers):
                 yield from self._replace(workers[slot])
             else:
-                child = self._worker(slot, self._listen(plan, slot))
-                self._children.insert(slot, child)
+                child = self._worker(slot, self._listen(plan, slot, plan["sockets"][slot]))
+                self._children.insert(len(control) + slot, child)
                 self._start(child)
                 yield from self._await_ready(child)
         rendered = self._read_rendered()
@@ -378,6 +399,8 @@ class Supervisor:
         for child in workers[plan["workers"] :]:
             yield from self._end(child)
             self._forget(child)
+        for child in control:  # last: it ends what workers left that are not there any more
+            yield from self._replace(child)
         self._put_in_force(plan)
 
     def _replace(self, child: Child) -> Iterator[None]:
@@ -449,8 +472,10 @@ class Supervisor:
         if self._forks is not None:
             self._forks.close()
             (self._data / "run" / "fork-server.pid").unlink(missing_ok=True)
+        self._control_down.remove()
         left = [f"{child.name}.{kind}" for child in self._children for kind in ("pid", "ready")]
-        for name in (*left, "in-force.json", "restart-asked", "restart-done", "restart-lock", "supervisor.pid"):
+        left += ["control-problems", "in-force.json", "restart-asked", "restart-done", "restart-lock"]
+        for name in (*left, "supervisor.pid"):
             (self._data / "run" / name).unlink(missing_ok=True)
 
 

@@ -97,9 +97,9 @@ class Telemetry:
                 counter = self._found[name] = self._findings.labels(*name)
             counter.inc(finding.times)
 
-    def lag(self, slot: int, seconds: float) -> None:
-        """Set the worst delay of the last minute, in seconds, of the worker in this slot."""
-        self._lag.labels(str(slot)).set(seconds)
+    def lag(self, process: str, seconds: float) -> None:
+        """Set the worst delay of the last minute, in seconds, of a process: a worker's slot, or `control`."""
+        self._lag.labels(process).set(seconds)
 
     def render(self) -> bytes:
         """The Prometheus text format, over all workers."""

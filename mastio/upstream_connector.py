@@ -29,15 +29,7 @@ from aiohttp.connector import Connection
 from aiohttp.tracing import Trace
 
 from mastio.resolver import Resolver, is_loopback_name
-from mastio.target import (
-    Address,
-    Network,
-    TargetError,
-    carried,
-    parse_address,
-    verify_addresses,
-    verify_not_own,
-)
+from mastio.target import Address, Network, TargetError, carried, parse_address, verify_addresses, verify_not_own
 from mastio.upstream_tls import is_pinned
 
 KEEP_ALIVE = 60.0

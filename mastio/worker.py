@@ -1,7 +1,8 @@
-"""One worker process: the app under uvicorn on a socket that the supervisor opened.
+"""One process that serves: the app of one plane under uvicorn, on a socket that the supervisor opened.
 
-`python -m mastio.worker --data DIR --slot N --fd FD --memory FD`. The socket outlives the
-worker, so that connections wait in its backlog while a killed worker is replaced; so does the memory of the host.
+`python -m mastio.data_plane --data DIR --slot N --fd FD --memory FD`; `mastio.control.program` takes the same. The
+socket outlives the process, so that connections wait in its backlog while a killed one is replaced; so does the memory
+of the host.
 """
 
 from __future__ import annotations
@@ -20,9 +21,10 @@ from pathlib import Path
 import uvicorn
 import uvloop
 
-from mastio.app import App, open_app
+from mastio.app import App, Program, open_app
 from mastio.errors import ConfigurationError
 from mastio.host_memory import HostMemory
+from mastio.liveness import process_name
 from mastio.memory import give_back, keep_bodies_apart, look_at_older
 from mastio.protocol import JoiningProtocol
 from mastio.settings import read_settings
@@ -40,10 +42,13 @@ PR_SET_PDEATHSIG = 1
 LOG_LINE = "%(asctime)s %(levelname)s %(name)s %(message)s"
 
 
-async def serve(data: Path, slot: int, listener: socket.socket, host_memory: HostMemory, config: Path | None) -> None:
+async def serve(
+    program: Program, data: Path, slot: int, listener: socket.socket, host_memory: HostMemory, config: Path | None
+) -> None:
     """Serve until SIGTERM, then let open exchanges finish."""
     keep_bodies_apart()
-    async with open_app(data, slot, host_memory, config) as app:
+    name = process_name(slot)
+    async with open_app(data, slot, host_memory, program, config) as app:
         server = uvicorn.Server(
             uvicorn.Config(
                 app,
@@ -60,13 +65,13 @@ async def serve(data: Path, slot: int, listener: socket.socket, host_memory: Hos
                 backlog=4096,
             )
         )
-        (data / "run" / f"worker-{slot}.pid").write_text(f"{os.getpid()}\n")
+        (data / "run" / f"{name}.pid").write_text(f"{os.getpid()}\n")
         give_back()
         tasks = [asyncio.create_task(give_back_when_idle(app)), asyncio.create_task(free_cycles())]
         # uvicorn raises the signal once more when it has ended; by default that would skip everything that closes.
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, say_closing, server)
-        (data / "run" / f"worker-{slot}.ready").touch()
+        (data / "run" / f"{name}.ready").touch()
         try:
             await server.serve(sockets=[listener])
         finally:
@@ -102,15 +107,16 @@ async def give_back_when_idle(app: App) -> None:
             given = True
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(prog="mastio.worker")
+def main(program: Program) -> int:
+    """Run one process of this program. Returns its exit status."""
+    parser = argparse.ArgumentParser(prog=f"mastio {program.plane}")
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--config", type=Path)
     parser.add_argument("--slot", type=int, required=True)
     parser.add_argument("--fd", type=int, required=True)
     parser.add_argument("--memory", type=int, required=True)
     args = parser.parse_args()
-    # A worker without its supervisor would hold the log's slot unseen.
+    # Without its supervisor it would hold the log's slot unseen.
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
     settings, _ = read_settings(args.config or args.data / "mastio.toml")
     logging.basicConfig(
@@ -120,14 +126,10 @@ def main() -> int:
     )
     try:
         listener, host_memory = socket.socket(fileno=args.fd), HostMemory(args.memory)
-        uvloop.run(serve(args.data, args.slot, listener, host_memory, args.config))
+        uvloop.run(serve(program, args.data, args.slot, listener, host_memory, args.config))
     except ConfigurationError as error:
         print(f"mastio: {error.message} {error.hint}", file=sys.stderr)
         return 2
     except asyncio.CancelledError:
         return 0
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -39,13 +39,13 @@ HELD = [
 
 NOT_YET: list[tuple[Callable[[CodeMap], list[str]], int]] = [
     (code_rules.find_effects_reached, 17),
-    (code_rules.find_imports_against, 37),
+    (code_rules.find_imports_against, 34),
     (code_rules.find_loading_by_text, 8),
-    (code_rules.find_plugins_in_verbs, 45),
+    (code_rules.find_plugins_in_verbs, 17),
 ]
 """Rules that do not hold yet, and how often each is broken. A number may only become smaller."""
 
-CORE_LINES = 28_000
+CORE_LINES = 25_000
 """An upper bound that may only become smaller, in steps of a thousand; the target is 17,000."""
 
 
@@ -91,4 +91,4 @@ def test_every_folder_of_plugins_is_a_plugin_that_is_installed_and_active_by_def
     names = {module.name.removeprefix("mastio_") for module in read_code().plugins if "." not in module.name}
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     assert sorted(DEFAULT_PLUGINS) == sorted(names)
-    assert project["entry-points"]["mastio.plugins"] == {name: f"mastio_{name}:plugin" for name in names}
+    assert project["entry-points"]["mastio.plugins"] == {name: f"mastio_{name}.plugin:plugin" for name in names}

@@ -139,6 +139,11 @@ PLANTED: list[tuple[Rule, dict[str, str]]] = [
     ),
     (code_rules_of_effects.find_outside_in_workers, {"mastio/hooks.py": "from mastio.cli import run"}),
     (code_rules_of_effects.find_outside_in_workers, {"plugins/mastio_a/rule.py": "X = 'mastio_client.key'"}),
+    (code_rules_of_effects.find_outside_in_workers, {"mastio/hooks.py": "from mastio.pki.authority import Authority"}),
+    (
+        code_rules_of_effects.find_outside_in_workers,
+        {"plugins/mastio_a/rule.py": "from fastapi.routing import APIRouter"},
+    ),
     (code_rules_of_effects.find_secrets_made_when_loaded, {"mastio/x.py": "import secrets\nX = secrets.token_hex()"}),
     (
         code_rules_of_effects.find_secrets_made_when_loaded,

@@ -57,10 +57,7 @@ class CommandLine:
 
     def make_parser(self) -> argparse.ArgumentParser:
         """The parser of the options before the verb."""
-        listed = "verbs:\n" + "\n".join(f"  {verb:<12} {meaning}" for verb, meaning in self.verbs.items())
-        parser = argparse.ArgumentParser(
-            prog=self.name, formatter_class=argparse.RawDescriptionHelpFormatter, epilog=listed
-        )
+        parser = _Parser(self.verbs, prog=self.name)
         parser.add_argument("--version", action="version", version=f"{self.name} {self.version}")
         parser.add_argument(
             "--profile", metavar="NAME", help="defaults of this table in ~/.config/mastio/profiles.toml"
@@ -84,3 +81,15 @@ class CommandLine:
 def plain(text: str) -> str:
     """The text on one line, with control characters escaped: strangers wrote some of it."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+
+
+class _Parser(argparse.ArgumentParser):
+    """Its help has the meaning of every verb, which may be known only once all of their modules are loaded."""
+
+    def __init__(self, verbs: Mapping[str, str], **settings: Any) -> None:
+        super().__init__(**settings)
+        self._verbs = verbs
+
+    def format_help(self) -> str:
+        verbs = "".join(f"  {verb:<12} {meaning}\n" for verb, meaning in self._verbs.items())
+        return f"{super().format_help()}\nverbs:\n{verbs}"

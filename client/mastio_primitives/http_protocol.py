@@ -1,4 +1,4 @@
-"""The HTTP protocol of a server: uvicorn's, with head and body of a reply in one system call."""
+"""The HTTP protocol of a server: uvicorn's, with head and body of a reply in one system call. For plugins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A uvicorn server for a command: it calls back when it listens, and a signal is a normal end."""
+"""A uvicorn server for a command: it calls back when it listens, and a signal is a normal end. For plugins."""
 
 from __future__ import annotations
 

@@ -1,5 +1,9 @@
 """The command `mastio`: one module for each verb, imported only when it is asked for.
 
+A plugin brings verbs of its own: modules named in the entry-point group `mastio.commands`, active or not, because an
+admin may administer another machine. Each has `MEANING` (one line), `add_arguments(parser)`, and `run(args)`, which
+returns the exit status.
+
 Exit status: 0 done · 1 the thing asked about is not so · 2 used wrongly or cannot run · 3 tampering found.
 Data goes to stdout, messages to stderr.
 """
@@ -9,13 +13,16 @@ from __future__ import annotations
 import argparse
 import importlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.metadata import entry_points
 from typing import Any
 
 from mastio import __version__
 from mastio_primitives.command_line import AGENT_VERBS, CommandLine
 
-VERBS = {
+GROUP = "mastio.commands"
+
+KERNEL_VERBS = {
     "up": "bring the appliance up on this host",
     "restart": "apply the settings to the running appliance, worker by worker",
     "down": "stop the appliance on this host; its data stays",
@@ -31,17 +38,47 @@ VERBS = {
     "keys": "list and rotate the appliance's own keys",
     "holds": "list, show, approve, reject what waits for a human",
     "admins": "list, add, change, remove admins; give an admin a new token",
-    "providers": "list, show, add, change, test, remove LLM providers",
-    "connections": "list, show, add, change, rotate, remove connections to other APIs",
     "policy": "list, show, set, remove, check, eval, replay policies; install those that come with the appliance",
-    "budgets": "list, show, add, remove limits of requests, tokens and USD",
-    "detectors": "list, show, add, remove detector policies; allow a tool, explain",
-    "redaction": "list, show, add, remove redaction policies; explain and reidentify",
-    "audit": "list and verify the audit log; proofs, exports, checkpoints, receipts",
-    "usage": "what calls of models used: requests, tokens, USD, by agent, model, day or group",
+    "plugin": "write a new plugin, with its tests",
     "completion": "print a script that completes this command in bash, zsh or fish",
-    "stub-llm": "run a stand-in for an LLM provider",
 }
+
+
+class Verbs(Mapping[str, str]):
+    """The meaning of every verb by its name: the kernel's, then those of the installed plugins.
+
+    The names are known without loading anything; the meaning of a plugin's verb is in its module.
+    """
+
+    def __init__(self) -> None:
+        self._of_plugins: dict[str, Any] | None = None
+
+    def __iter__(self) -> Iterator[str]:
+        yield from KERNEL_VERBS
+        yield from sorted(self._commands())
+
+    def __len__(self) -> int:
+        return len(KERNEL_VERBS) + len(self._commands())
+
+    def __contains__(self, verb: object) -> bool:
+        return verb in KERNEL_VERBS or verb in self._commands()
+
+    def __getitem__(self, verb: str) -> str:
+        return KERNEL_VERBS[verb] if verb in KERNEL_VERBS else str(self.load(verb).MEANING)
+
+    def load(self, verb: str) -> Any:
+        """The module of a verb. Raises `KeyError`."""
+        if verb in KERNEL_VERBS:
+            return importlib.import_module(f"mastio.cli.{verb.replace('-', '_')}")
+        return self._commands()[verb].load()
+
+    def _commands(self) -> dict[str, Any]:
+        if self._of_plugins is None:
+            self._of_plugins = {entry.name: entry for entry in entry_points(group=GROUP)}
+        return self._of_plugins
+
+
+VERBS = Verbs()
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -55,8 +92,8 @@ def make_parser() -> argparse.ArgumentParser:
 
 
 def load_verb(verb: str) -> Any:
-    """The module of a verb: `add_arguments` and `run`."""
-    return importlib.import_module(f"mastio.cli.{verb.replace('-', '_')}")
+    """The module of a verb: `add_arguments` and `run`. Raises `KeyError`."""
+    return VERBS.load(verb)
 
 
 def _command() -> CommandLine:

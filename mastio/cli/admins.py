@@ -15,7 +15,7 @@ from typing import Any
 
 import httpx
 
-from mastio.cli.administer import add_verb, administer, item_path, pages, print_one, print_rows
+from mastio.administer import add_verb, administer, item_path, pages, print_one, print_rows
 from mastio.errors import ConfigurationError
 from mastio.presented import ADMIN_PREFIX, digest_secret
 from mastio_client.enroll import send

@@ -37,7 +37,13 @@ def describe(plan: Plan, problems: list[str]) -> dict[str, Any]:
         "settings": describe_settings(plan),
         "plugins": [item.plugin.name for item in plan.active],
         "routes": [
-            {"methods": list(r.methods), "path": r.path, "requires": sorted(r.requires) or ["open"], "kind": r.kind}
+            {
+                "methods": list(r.methods),
+                "path": r.path,
+                "requires": sorted(r.requires) or ["open"],
+                "kind": r.kind,
+                "plane": r.plane,
+            }
             for r in plan.routes
         ],
         "problems": problems,
@@ -63,5 +69,7 @@ def _as_text(found: dict[str, Any]) -> str:
         lines += [f"{key} = {json.dumps(value)}" for key, value in values.items()]
     lines += ["", "plugins: " + " ".join(found["plugins"]), ""]
     for route in found["routes"]:
-        lines.append(f"{','.join(route['methods']):<10} {route['path']:<52} {','.join(route['requires'])}")
+        lines.append(
+            f"{','.join(route['methods']):<10} {route['path']:<52} {route['plane']:<8} {','.join(route['requires'])}"
+        )
     return "\n".join(lines)

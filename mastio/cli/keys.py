@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx
 
-from mastio.cli.administer import Held, add_verb, administer, pages, plain, print_held, print_rows, with_reason
+from mastio.administer import Held, add_verb, administer, pages, plain, print_held, print_rows, with_reason
 from mastio.errors import ConfigurationError
 from mastio_client.enroll import send
 

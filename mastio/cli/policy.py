@@ -9,9 +9,9 @@ from typing import Any
 
 import httpx
 
+from mastio.administer import add_verb, administer, item_path, pages, plain, print_one, print_rows
 from mastio.cedar.schema import write_schema
 from mastio.cli import policy_check, policy_eval, policy_replay
-from mastio.cli.administer import add_verb, administer, item_path, pages, plain, print_one, print_rows
 from mastio.cli.policy_places import POLICIES
 from mastio.errors import ConfigurationError
 from mastio_client.enroll import Refused, send

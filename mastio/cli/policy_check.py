@@ -7,10 +7,10 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from mastio.cli.administer import connect, plain
+from mastio.administer import connect, plain
 from mastio.cli.policy_places import add_place, names_appliance, read_agents, read_providers, read_rows
-from mastio.store.base import PolicyRow
 from mastio_policy.checking import Known, check
+from mastio_policy.collection import PolicyRow
 from mastio_policy.rules import Policy, RulesError, parse_rules
 
 

@@ -10,15 +10,15 @@ from typing import Any
 
 import orjson
 
+from mastio.administer import connect, plain
 from mastio.cedar.schema import ACTIONS, FACTS, HEADERS, ZONE_MEMBERS, ZONES, find_needs
 from mastio.cedar.zones import find_zone, read_local, zones_of
-from mastio.cli.administer import connect, plain
 from mastio.cli.policy_places import add_place, names_appliance, read_agents, read_rows
 from mastio.errors import ConfigurationError
 from mastio.exchange import Principal
-from mastio_policy import read_book
 from mastio_policy.deciding import Rulebook, conclude
 from mastio_policy.facts import encode
+from mastio_policy.plugin import read_book
 from mastio_policy.rules import Policy, PolicySet, Question, RulesError, add_resource, encode_agent
 
 NEUTRAL: Mapping[str, Any] = {"Bool": False, "Long": 0, "String": "", "Set<String>": [], "ipaddr": "0.0.0.0"}  # noqa: S104

@@ -9,10 +9,10 @@ from typing import Any
 
 import httpx
 
-from mastio.cli.administer import connect, pages
+from mastio.administer import connect, pages
 from mastio.destination import find_destination
 from mastio.errors import ConfigurationError
-from mastio.store.base import PolicyRow
+from mastio_policy.collection import PolicyRow
 
 POLICIES = "/v1/admin/policies"
 

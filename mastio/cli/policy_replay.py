@@ -13,10 +13,10 @@ from typing import Any
 import httpx
 import orjson
 
-from mastio.cli.administer import connect, plain
-from mastio.cli.audit_places import find_database
+from mastio.administer import connect, plain
 from mastio.cli.policy_places import add_place, describe_provider, read_agents, read_providers, read_rows
 from mastio.errors import ConfigurationError
+from mastio_audit.commands.places import find_database
 from mastio_audit.store import LogReader
 from mastio_audit.verify import database_reader, sqlite_reader
 from mastio_policy.replaying import Directory, Replay, Tally, read_time

@@ -16,18 +16,10 @@ from fastapi import Body
 from mastio.control.context import Caller, Claim, Context
 from mastio.control.ending import end_of
 from mastio.control.endpoints import Endpoint, Endpoints
-from mastio.control.models import (
-    AdminAnswer,
-    AdminBody,
-    AdminPatch,
-    NewAdminAnswer,
-    OwnToken,
-    Page,
-    UnclaimedAdminAnswer,
-    encode_time,
-)
+from mastio.control.models import AdminAnswer, AdminBody, AdminPatch, NewAdminAnswer, OwnToken, UnclaimedAdminAnswer
 from mastio.control.paging import PagingQuery, answer_page
 from mastio.exchange import Principal
+from mastio.models import Page, encode_time
 from mastio.presented import end_of_claim
 from mastio.store.admins import is_unclaimed, new_admin_token
 from mastio.store.base import Admin

@@ -10,10 +10,11 @@ from fastapi import Body, Query
 from mastio.control.context import Caller, Context
 from mastio.control.endpoints import Endpoint, Endpoints
 from mastio.control.issuing import renew
-from mastio.control.models import AgentAnswer, AgentPatch, CsrBody, Page, Reason, Renewed, RevokedAnswer, encode_time
+from mastio.control.models import AgentAnswer, AgentPatch, CsrBody, Reason, Renewed, RevokedAnswer
 from mastio.control.paging import PagingQuery, answer_page
 from mastio.errors import Denied
 from mastio.exchange import Principal
+from mastio.models import Page, encode_time
 from mastio.store.agents import AgentChanges
 from mastio.store.base import Agent, AgentStatus
 

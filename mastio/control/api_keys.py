@@ -6,9 +6,10 @@ from mastio.control.agents import verify_admin
 from mastio.control.context import Caller, Context
 from mastio.control.ending import end_of
 from mastio.control.endpoints import Endpoint, Endpoints
-from mastio.control.models import ApiKeyAnswer, ApiKeyBody, NewApiKeyAnswer, Page, encode_time
+from mastio.control.models import ApiKeyAnswer, ApiKeyBody, NewApiKeyAnswer
 from mastio.control.paging import PagingQuery, answer_page
 from mastio.exchange import Restriction
+from mastio.models import Page, encode_time
 from mastio.store.api_keys import NewApiKey
 from mastio.store.base import ApiKey
 

@@ -8,7 +8,8 @@ decision up holds the key of the request.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
@@ -18,26 +19,22 @@ from starlette.middleware.exceptions import ExceptionMiddleware
 from starlette.types import ASGIApp
 
 from mastio import __version__
+from mastio.collection import Collection
 from mastio.control.admins import AdminsRouter
 from mastio.control.agents import AgentsRouter
 from mastio.control.api_keys import ApiKeysRouter
 from mastio.control.bodies import refuse_body, refuse_route, route_taking
-from mastio.control.budgets import BudgetsRouter
-from mastio.control.connections import ConnectionsRouter
+from mastio.control.collections import CollectionRouter
 from mastio.control.context import Context, Verifiers
-from mastio.control.detectors import DetectorsRouter
 from mastio.control.discovery import DiscoveryRouter
-from mastio.control.endpoints import Endpoint, Endpoints
+from mastio.control.endpoints import Endpoint, Endpoints, Router
 from mastio.control.enrollment import EnrollmentRouter
 from mastio.control.enrollments import EnrollmentsRouter
 from mastio.control.est import EstRouter
 from mastio.control.four_eyes import FourEyes, carry_out
 from mastio.control.holds import HoldsRouter
 from mastio.control.keys import KeysRouter
-from mastio.control.policies import PoliciesRouter
-from mastio.control.providers import ProvidersRouter
 from mastio.control.reachable import Examine
-from mastio.control.redaction import RedactionRouter
 from mastio.control.routes import ROUTES
 from mastio.exchange import Route
 from mastio.pki.authority import SERVER_SECONDS, Authority
@@ -55,6 +52,7 @@ class ControlPlane(FastAPI):
 def build(
     *,
     store: ControlStore,
+    collections: Sequence[Collection[Any]] = (),
     directory: Directory,
     authority: Authority,
     public_url: str,
@@ -102,34 +100,31 @@ def build(
         redoc_url=None,
         exception_handlers={RequestValidationError: refuse_body, HTTPException: refuse_route},
     )
-    endpoints = _endpoints(context, app)
+    endpoints = _endpoints(context, app, collections)
     four_eyes = None if four_eyes_seconds is None else FourEyes(context, four_eyes_seconds)
-    for route in ROUTES:
+    for route in (*ROUTES, *(route for one in collections for route in one.routes())):
         for method in route.methods:
             endpoint = endpoints[method, route.path]  # a row that nobody answers is a `KeyError` at start
             _add(app, route, method, endpoint if four_eyes is None else four_eyes.guard(route.kind, endpoint))
     return app
 
 
-def _endpoints(context: Context, app: FastAPI) -> Endpoints:
+def _endpoints(context: Context, app: FastAPI, collections: Sequence[Collection[Any]]) -> Endpoints:
     endpoints: dict[tuple[str, str], Endpoint] = {}
-    for router in (
+    judges = {one.kind: one.judge for one in collections if one.judge is not None}
+    routers: tuple[Router, ...] = (
+        *(CollectionRouter(one, context) for one in collections),
         EnrollmentRouter(context),
         EstRouter(context),
         EnrollmentsRouter(context),
         AgentsRouter(context),
         ApiKeysRouter(context),
         AdminsRouter(context),
-        ProvidersRouter(context),
-        ConnectionsRouter(context),
-        PoliciesRouter(context),
-        BudgetsRouter(context),
-        DetectorsRouter(context),
-        RedactionRouter(context),
         KeysRouter(context),
-        HoldsRouter(context, functools.partial(carry_out, app)),
+        HoldsRouter(context, functools.partial(carry_out, app, judges)),
         DiscoveryRouter(context),
-    ):
+    )
+    for router in routers:
         endpoints.update(router.endpoints())
     return endpoints
 

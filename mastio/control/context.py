@@ -12,10 +12,10 @@ from mastio.control.reachable import Examine
 from mastio.errors import BadRequest
 from mastio.exchange import Principal
 from mastio.hooks import InForce, Verify
-from mastio.last_good import Row
-from mastio.pki.authority import Authority, IssuedLeaf
+from mastio.pki.authority import Authority
 from mastio.pki.certificates import PublicKey, spiffe_id
 from mastio.pki.csr import RequestError, load_public_key, parse_csr
+from mastio.pki.public import IssuedLeaf
 from mastio.store.base import Directory, Enrollment
 from mastio.store.control import ControlStore
 
@@ -39,15 +39,7 @@ class Verifiers:
             self._in_force.setdefault(collection, []).append(ask)
 
     def verify(self, collection: str, item: Any) -> None:
-        """Raises `BadRequest` (invalid_body) for what a plugin cannot use, and for what no active plugin would."""
-        verifiers = self._by_collection.get(collection)
-        if not verifiers:
-            raise BadRequest("No active plugin would do anything with this.", code="invalid_body")
-        for verify in verifiers:
-            verify(item)
-
-    def verify_by_any(self, collection: str, item: Any) -> None:
-        """As `verify`, for what is stored whether a plugin uses it or not."""
+        """Raises `BadRequest` (invalid_body) for what a plugin cannot use."""
         for verify in self._by_collection.get(collection, ()):
             verify(item)
 
@@ -59,13 +51,6 @@ class Verifiers:
                     f"The change is stored, but it is not in force, and what was in force before still is. {problem}"
                 )
                 raise BadRequest(message, code="not_in_force")
-
-
-def verify_whole(row: Row) -> None:
-    """Raises `BadRequest` (conflict) for a damaged row: nothing of it can be kept when members are changed."""
-    if row.is_damaged:
-        message = f"The row of {row.name} in the database is damaged: replace all of it (PUT), or remove it."
-        raise BadRequest(message, code="conflict")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,10 @@
-"""The endpoints of routes: the routers return them, and `build` ties them to the rows of `routes.py`."""
+"""The endpoints of routes: the routers return them, and `build` ties them to the rows of `routes.py`. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from pydantic import BaseModel
 
@@ -33,3 +33,9 @@ class Endpoint:
 
 Endpoints = Mapping[tuple[str, str], Endpoint]
 """By method and path, as in `routes.py`."""
+
+
+class Router(Protocol):
+    """Some endpoints with what they share."""
+
+    def endpoints(self) -> Endpoints: ...

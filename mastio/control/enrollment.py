@@ -9,14 +9,10 @@ from fastapi import Header, Response
 from mastio.control.context import Context
 from mastio.control.endpoints import Endpoint, Endpoints
 from mastio.control.issuing import issue_with_token, make_enrollment
-from mastio.control.models import Ended, EnrollmentRequest, Issued, Pending, encode_time
+from mastio.control.models import Ended, EnrollmentRequest, Issued, Pending
 from mastio.errors import AuthenticationError
-from mastio.pki.csr import (
-    PossessionError,
-    load_public_key,
-    possession_message,
-    verify_possession,
-)
+from mastio.models import encode_time
+from mastio.pki.csr import PossessionError, load_public_key, possession_message, verify_possession
 from mastio.store.base import Enrollment
 
 POLL_SECONDS = 2

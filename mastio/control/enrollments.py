@@ -9,16 +9,9 @@ from fastapi import Body, Query
 
 from mastio.control.context import Caller, Context
 from mastio.control.endpoints import Endpoint, Endpoints
-from mastio.control.models import (
-    EnrollmentAnswer,
-    NewTokenAnswer,
-    Page,
-    Reason,
-    TokenAnswer,
-    TokenBody,
-    encode_time,
-)
+from mastio.control.models import EnrollmentAnswer, NewTokenAnswer, Reason, TokenAnswer, TokenBody
 from mastio.control.paging import PagingQuery, answer_page
+from mastio.models import Page, encode_time
 from mastio.store.base import Enrollment, EnrollmentStatus, EnrollmentToken
 
 ReasonBody = Annotated[Reason | None, Body()]

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import orjson
@@ -21,10 +21,11 @@ from fastapi.responses import JSONResponse
 
 from mastio.control.context import CLAIM, Context
 from mastio.control.endpoints import Endpoint
-from mastio.control.models import Held, encode_time
+from mastio.control.models import Held
 from mastio.exchange import Principal
 from mastio.identity import ROLES
-from mastio.inprocess import Application, call_application, judge_policy
+from mastio.inprocess import Application, call_application
+from mastio.models import encode_time
 from mastio.presented import digest_secret
 from mastio.store.admins import new_claim
 from mastio.store.base import Hold
@@ -33,6 +34,8 @@ from mastio.store.holds import new_hold_id
 HOLDS = "/v1/admin/holds"
 MARK = "hold"
 REQUEST = "request_of_four_eyes"
+
+Judge = Callable[[bytes], Awaitable[None]]
 
 
 class FourEyes:
@@ -100,11 +103,15 @@ def _with_request(call: Callable[..., Any]) -> inspect.Signature:
     return own.replace(parameters=[*own.parameters.values(), more])
 
 
-async def carry_out(application: Application, hold: Hold) -> tuple[int, Any]:
-    """Status and JSON of the stored request, answered as the requester's. Its `MastioError`s pass through."""
+async def carry_out(application: Application, judges: Mapping[str, Judge], hold: Hold) -> tuple[int, Any]:
+    """Status and JSON of the stored request, answered as the requester's. Its `MastioError`s pass through.
+
+    `judges`: by the kind of action, what a body needs before it is validated (`Collection.judge`).
+    """
     requester = Principal(hold.requested_by, ROLES["admin"], credential={"type": "admin", "name": hold.requested_by})
     headers = [(b"content-type", b"application/json")] if hold.body else []
-    await judge_policy(hold.body)  # perhaps another worker has judged it, and long ago
+    if (judge := judges.get(hold.action)) is not None:
+        await judge(hold.body)  # perhaps another worker has judged it, and long ago
     state = {"principal": requester, "request_id": hold.exchange, MARK: hold.id, CLAIM: hold.parameters.get(CLAIM)}
     reply = await call_application(application, hold.method, hold.path, headers, hold.body, state)
     return reply.status, orjson.loads(reply.body) if isinstance(reply.body, bytes) and reply.body else None

@@ -11,9 +11,10 @@ from fastapi import Body, Query, Request
 from mastio.control.context import Caller, Context
 from mastio.control.endpoints import Endpoint, Endpoints
 from mastio.control.four_eyes import HOLDS, note_facts
-from mastio.control.models import Approved, HoldAnswer, Page, Reason, Result, encode_time
+from mastio.control.models import Approved, HoldAnswer, Reason, Result
 from mastio.control.paging import PagingQuery, answer_page
 from mastio.errors import MastioError, Unavailable
+from mastio.models import Page, encode_time
 from mastio.store.base import Hold, HoldStatus
 
 ReasonBody = Annotated[Reason | None, Body()]

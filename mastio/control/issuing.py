@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from mastio.control.context import Context
 from mastio.errors import BadRequest
 from mastio.exchange import Principal
-from mastio.pki.authority import IssuedLeaf
 from mastio.pki.certificates import PublicKey
 from mastio.pki.csr import assertion_keys, encode_public_key
+from mastio.pki.public import IssuedLeaf
 from mastio.store.base import Agent, Enrollment
 from mastio.store.enrollments import new_enrollment_id
 from mastio_primitives.jwk import JoseError

@@ -13,8 +13,9 @@ from cryptography import x509
 
 from mastio.control.context import Context
 from mastio.control.endpoints import Endpoint, Endpoints
-from mastio.control.models import KeyAnswer, KeyBody, KeyName, Page, encode_time
+from mastio.control.models import KeyAnswer, KeyBody, KeyName
 from mastio.errors import BadRequest, Unavailable
+from mastio.models import Page, encode_time
 from mastio.pki.certificates import encode_serial
 from mastio.pki.ring import Generation
 from mastio.pki.rotate import rotate_intermediate, rotate_root

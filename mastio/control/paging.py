@@ -8,8 +8,8 @@ from typing import Annotated, TypeVar
 
 from fastapi import Depends, Query
 
-from mastio.control import models
 from mastio.errors import BadRequest
+from mastio.models import Page as AnswerPage
 from mastio.store.changes import Page
 from mastio_primitives.jwk import JoseError, decode_base64url, encode_base64url
 
@@ -53,10 +53,10 @@ async def read_paging(
 PagingQuery = Annotated[Paging, Depends(read_paging)]
 
 
-def answer_page(page: Page[T], place: Callable[[T], str], answer: Callable[[T], A]) -> models.Page[A]:
+def answer_page(page: Page[T], place: Callable[[T], str], answer: Callable[[T], A]) -> AnswerPage[A]:
     """The page as it is answered; `place` is where an item stands in the list."""
     following = encode_base64url(place(page.items[-1]).encode("ascii")) if page.more else None
-    return models.Page(items=[answer(item) for item in page.items], next_cursor=following)
+    return AnswerPage(items=[answer(item) for item in page.items], next_cursor=following)
 
 
 def _refused() -> BadRequest:

@@ -13,18 +13,6 @@ AGENT: frozenset[Role] = frozenset({"agent"})
 PEM, PKCS7, PKCS10 = ("application/x-pem-file",), ("application/pkcs7-mime",), ("application/pkcs10",)
 
 
-def _collection(path: str, item: str, requires: frozenset[Role], kind: str, noun: str, limit: int) -> tuple[Route, ...]:
-    """A named collection that can be listed, created, read, replaced, changed and removed."""
-    return (
-        Route(path, ("GET",), requires, kind, f"List {noun}"),
-        Route(path, ("POST",), requires, kind, f"Create {noun}", limit=limit),
-        Route(item, ("GET",), requires, kind, f"Read {noun}"),
-        Route(item, ("PUT",), requires, kind, f"Replace {noun}", limit=limit),
-        Route(item, ("PATCH",), requires, kind, f"Change {noun}", limit=limit),
-        Route(item, ("DELETE",), requires, kind, f"Remove {noun}"),
-    )
-
-
 ROUTES: tuple[Route, ...] = (
     Route("/v1/enrollments", ("POST",), OPEN, "enrollment.request", "Ask for an identity"),
     Route("/v1/enrollments/{id}", ("GET",), OPEN, "enrollment.poll", "Pick up the decision", recorded="refusals"),
@@ -54,8 +42,9 @@ ROUTES: tuple[Route, ...] = (
         "A new leaf (RFC 7030 §4.2.2)",
         produces=PKCS7,
         consumes=PKCS10,
+        plane="control",  # the CA's keys are there
     ),
-    Route("/v1/agents/self/renew", ("POST",), AGENT, "agent.renew", "A new leaf for a new request"),
+    Route("/v1/agents/self/renew", ("POST",), AGENT, "agent.renew", "A new leaf for a new request", plane="control"),
     Route("/v1/admin/enrollments", ("GET",), OPERATOR, "admin.enrollments", "List enrolment requests"),
     Route("/v1/admin/enrollments/{id}", ("GET",), OPERATOR, "admin.enrollments", "Read an enrolment request"),
     Route("/v1/admin/enrollments/{id}/approve", ("POST",), OPERATOR, "admin.enrollments", "Approve and issue"),
@@ -85,18 +74,6 @@ ROUTES: tuple[Route, ...] = (
     Route("/v1/admin/holds/{id}", ("GET",), ADMIN, "admin.holds", "Read a hold"),
     Route("/v1/admin/holds/{id}/approve", ("POST",), ADMIN, "admin.holds", "Approve and carry out"),
     Route("/v1/admin/holds/{id}/reject", ("POST",), ADMIN, "admin.holds", "Reject"),
-    *_collection("/v1/admin/providers", "/v1/admin/providers/{name}", ADMIN, "admin.providers", "providers", 64 * 1024),
-    *_collection(
-        "/v1/admin/connections", "/v1/admin/connections/{name}", ADMIN, "admin.connections", "connections", 128 * 1024
-    ),
-    *_collection("/v1/admin/policies", "/v1/admin/policies/{name}", ADMIN, "admin.policies", "policies", 128 * 1024),
-    *_collection("/v1/admin/budgets", "/v1/admin/budgets/{name}", ADMIN, "admin.budgets", "budgets", 16 * 1024),
-    *_collection(
-        "/v1/admin/redaction", "/v1/admin/redaction/{name}", ADMIN, "admin.redaction", "redaction policies", 128 * 1024
-    ),
-    *_collection(
-        "/v1/admin/detectors", "/v1/admin/detectors/{name}", ADMIN, "admin.detectors", "detector policies", 128 * 1024
-    ),
     Route("/v1/admin/keys", ("GET",), ADMIN, "admin.keys", "List keys"),
     Route("/v1/admin/keys", ("POST",), ADMIN, "admin.keys", "Rotate a key"),
     Route("/v1/admin/keys/{name}", ("GET",), ADMIN, "admin.keys", "Read the generations of a key"),

@@ -9,11 +9,9 @@ Made once, as a whole: the folder appears complete or not at all.
 from __future__ import annotations
 
 import errno
-import hashlib
 import secrets
 import shutil
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from cryptography import x509
@@ -37,9 +35,9 @@ from mastio.pki.certificates import (
     spiffe_id,
     thumbprint,
 )
-from mastio.pki.ring import Generation, Ring, encode_key, read_issuer, read_ring, signature_of
-from mastio.rotation import current, in_force, next_change
-from mastio.services import Trust
+from mastio.pki.public import IssuedLeaf, PublicAuthority, read_state
+from mastio.pki.ring import Generation, encode_key, read_issuer
+from mastio.rotation import in_force
 from mastio_primitives.files import sync_folder, write_private, write_public
 
 DAY = 86_400.0
@@ -48,72 +46,24 @@ INTERMEDIATE_SECONDS = 730 * DAY
 SERVER_SECONDS = 30 * DAY
 
 
-@dataclass(frozen=True, slots=True)
-class IssuedLeaf:
-    """An agent's new leaf. `chain` is the intermediate (PEM), without the root. Times are Unix seconds.
-
-    `issuer` is the id of the intermediate's generation.
-    """
-
-    name: str
-    spiffe_id: str
-    certificate: str
-    chain: str
-    thumbprint: str
-    serial: str
-    issued_at: float
-    not_after: float
-    issuer: str
-
-
-class Authority:
+class Authority(PublicAuthority):
     """Signs agents' leaves, the edge's certificate and the revocation list.
 
-    Holds the keys of the intermediates in memory; `refresh` takes over what a rotation, by whichever process, wrote.
+    Holds the keys of the intermediates in memory: the control plane and what prepares a data folder make one.
     """
 
     def __init__(self, data: Path, trust_domain: str, now: float) -> None:
-        self.folder = data / "ca"
-        self._edge = data / "edge"
         self._trust_domain = trust_domain
-        self._take(now)
-
-    def refresh(self, now: float) -> bool:
-        """Take over another state of the ring; True if there was one. Cheap otherwise: call it several times a second.
-
-        Raises `ConfigurationError` and stays as it was when the files cannot be read.
-        """
-        try:
-            changed = signature_of(self.folder) != self._signature
-        except OSError as error:
-            raise ConfigurationError(
-                "The certificate authority cannot be read.", f"Restore {self.folder} from a backup."
-            ) from error
-        if not changed and self._since <= now < self._until:
-            return False
-        self._take(now)
-        return True
+        super().__init__(data, now)
 
     def _take(self, now: float) -> None:
-        signature = signature_of(self.folder)
-        ring = read_ring(self.folder)
-        intermediates = in_force(ring.intermediates, now)
-        issuers = {one.id: read_issuer(self.folder, one) for one in intermediates}
-        try:
-            self._root, self._generation = current(ring.roots, now), current(ring.intermediates, now)
-        except LookupError as error:
-            raise ConfigurationError(
-                "Every generation of the certificate authority has ended.", "Restore ca/ from a backup."
-            ) from error
-        self._signature = signature
-        self._since, self._until = now, min(next_change(all_, now) for all_ in (ring.roots, ring.intermediates))
-        self._ring, self._issuers = ring, issuers
-        self._issuer = issuers[self._generation.id]
-        self._chain = encode_pem(self._issuer.certificate)
-        self._trust = Trust(
-            tuple(encode_der(one.certificate) for one in in_force(ring.roots, now)),
-            tuple(encode_der(one.certificate) for one in intermediates),
-        )
+        state = read_state(self.folder, now)
+        self._issuers = {one.id: read_issuer(self.folder, one) for one in in_force(state.ring.intermediates, now)}
+        self._state = state
+
+    @property
+    def _issuer(self) -> Issuer:
+        return self._issuers[self._state.intermediate.id]
 
     @classmethod
     def ensure(cls, data: Path, trust_domain: str, now: float) -> Authority:
@@ -132,32 +82,8 @@ class Authority:
 
     @classmethod
     def load(cls, data: Path, trust_domain: str, now: float) -> Authority:
-        """As made before: what each worker calls. Raises `ConfigurationError` when a file is missing or unfitting."""
+        """As made before: what control calls. Raises `ConfigurationError` when a file is missing or unfitting."""
         return cls(data, trust_domain, now)
-
-    @property
-    def ring(self) -> Ring:
-        """Every generation, with its dates."""
-        return self._ring
-
-    @property
-    def root_pem(self) -> bytes:
-        """`ca.crt` as clients are given it."""
-        return self._root.certificate.public_bytes(Encoding.PEM)
-
-    @property
-    def root_sha256(self) -> str:
-        """SHA-256 of the root's DER in lower-case hex: `bootstrap.json`'s `ca_sha256`, `enroll --ca-sha256`."""
-        return hashlib.sha256(encode_der(self._root.certificate)).hexdigest()
-
-    @property
-    def not_after(self) -> float:
-        """The end of the intermediate certificate, Unix seconds: nothing that it issues outlives it."""
-        return self._issuer.certificate.not_valid_after_utc.timestamp()
-
-    def trust(self) -> Trust:
-        """For `Services.trust`."""
-        return self._trust
 
     def issue_leaf(self, key: PublicKey, name: str, now: float, seconds: float) -> IssuedLeaf:
         """A leaf for the agent `name` with this key (`parse_csr` gives it), good for `seconds`."""
@@ -166,12 +92,12 @@ class Authority:
             name=name,
             spiffe_id=spiffe_id(self._trust_domain, name),
             certificate=encode_pem(leaf),
-            chain=self._chain,
+            chain=encode_pem(self._issuer.certificate),
             thumbprint=thumbprint(encode_der(leaf)),
             serial=encode_serial(leaf.serial_number),
             issued_at=now,
             not_after=leaf.not_valid_after_utc.timestamp(),
-            issuer=self._generation.id,
+            issuer=self._state.intermediate.id,
         )
 
     def issue_server(self, names: Sequence[str], now: float, seconds: float = SERVER_SECONDS) -> None:
@@ -184,7 +110,7 @@ class Authority:
         key = ec.generate_private_key(ec.SECP256R1())
         newest = self._newest()
         leaf = build_server_leaf(key.public_key(), names, self._issuers[newest.id], now, seconds)
-        chain = [leaf, *self._ring.chain(newest, now)]
+        chain = [leaf, *self.ring.chain(newest, now)]
         self._edge.mkdir(parents=True, exist_ok=True)
         write_private(self._edge / "server.key", encode_key(key))
         write_public(self._edge / "server.crt", "".join(map(encode_pem, chain)).encode("ascii"))
@@ -202,24 +128,17 @@ class Authority:
         alternative = leaf.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
         covered = {str(name.value) for name in alternative}
         start, end = leaf.not_valid_before_utc.timestamp(), leaf.not_valid_after_utc.timestamp()
-        fits = key.public_key() == leaf.public_key() and tuple(chain) == self._ring.chain(newest, now)
+        fits = key.public_key() == leaf.public_key() and tuple(chain) == self.ring.chain(newest, now)
         return not fits or not covered.issuperset(names) or end - now < (end - start) / 3
 
-    def server_certificate(self) -> x509.Certificate | None:
-        """The edge's, if there is one that can be read."""
-        try:
-            return x509.load_pem_x509_certificate((self._edge / "server.crt").read_bytes())
-        except (OSError, ValueError):
-            return None
-
     def _newest(self) -> Generation:
-        return next(one for one in reversed(self._ring.intermediates) if one.id in self._issuers)
+        return next(one for one in reversed(self.ring.intermediates) if one.id in self._issuers)
 
     def publish(self) -> None:
         """Write what is derived from the ring: `ca.crt`, and `clients.pem` here and for the edge. Only what differs."""
         trusted = b"".join(
             x509.load_der_x509_certificate(der).public_bytes(Encoding.PEM)
-            for der in (*self._trust.roots, *self._trust.intermediates)
+            for der in (*self.trust().roots, *self.trust().intermediates)
         )
         self._edge.mkdir(parents=True, exist_ok=True)
         for file, content in (

@@ -1,4 +1,4 @@
-"""Keeps one worker's authority up to date with what a rotation wrote, whichever process did it."""
+"""Keeps the authority of one process up to date with what a rotation wrote, whichever process did it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import logging
 from collections.abc import Callable
 
 from mastio.errors import ConfigurationError
-from mastio.pki.authority import Authority
+from mastio.pki.public import PublicAuthority
 
 log = logging.getLogger("mastio.pki")
 
@@ -17,11 +17,17 @@ INTERVAL = 0.25
 
 
 class FollowedAuthority:
-    """Looks several times a second. What cannot be read leaves the last good state in force and is said by `ready`."""
+    """Looks several times a second. What cannot be read leaves the last good state in force and is said by `ready`.
 
-    def __init__(self, authority: Authority, now: Callable[[], float]) -> None:
+    `publish`: writes what is derived from a new state; it is called in a thread.
+    """
+
+    def __init__(
+        self, authority: PublicAuthority, now: Callable[[], float], publish: Callable[[], None] | None = None
+    ) -> None:
         self._authority = authority
         self._now = now
+        self._publish = publish
         self._task: asyncio.Task[None] | None = None
         self._problem: str | None = None
 
@@ -44,8 +50,8 @@ class FollowedAuthority:
         while True:
             await asyncio.sleep(INTERVAL)
             try:
-                if self._authority.refresh(self._now()):
-                    await asyncio.to_thread(self._authority.publish)
+                if self._authority.refresh(self._now()) and self._publish is not None:
+                    await asyncio.to_thread(self._publish)
                 self._problem = None
             except (ConfigurationError, OSError) as error:
                 if self._problem is None:

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from mastio.pki.authority import Authority
 from mastio.pki.certificates import Revoked
-from mastio.services import Trust
+from mastio.trust import Trust
 
 FRESH_SECONDS = 300.0
 """Seconds that a list is served again while nothing changed."""

@@ -9,8 +9,8 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
 
 from mastio.errors import AuthenticationError, BadRequest
-from mastio.pki.authority import IssuedLeaf
 from mastio.pki.certificates import Revoked
+from mastio.pki.public import IssuedLeaf
 from mastio.store.base import Agent, AgentStatus
 from mastio.store.changes import Change, Page, read_page
 from mastio.store.damage import decode_one, read_rows

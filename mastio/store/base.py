@@ -6,7 +6,7 @@ Plugins may import this module, and nothing else of `mastio.store`.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 AdminRole = Literal["admin", "operator", "auditor"]
@@ -54,207 +54,6 @@ class Admin:
     revoked: bool = False
     created_at: float = 0.0
     created_by: str | None = None
-
-
-ProviderKind = Literal["openai", "anthropic", "gemini", "azure", "bedrock", "vertex", "ollama"]
-"""The API that a provider speaks, and the form of its key."""
-
-
-@dataclass(frozen=True, slots=True)
-class ProviderRow:
-    """An upstream LLM provider. `api_key` is in the clear here, in memory only; the table holds it sealed."""
-
-    name: str
-    kind: ProviderKind
-    base_url: str
-    api_key: str | None = None
-    models: tuple[str, ...] = ("*",)
-    aliases: Mapping[str, str] = field(default_factory=dict)
-    allow_addresses: tuple[str, ...] = ()
-    weight: int = 1
-    timeouts: Mapping[str, float] = field(default_factory=dict)
-    api_key_file: str | None = None
-    """The file that `api_key` was read from, if it is not kept in the table."""
-
-    is_sealed_off: bool = False
-    """There is a key in the table, and it does not open: whoever writes this row back would lose it."""
-
-
-@dataclass(frozen=True, slots=True)
-class PolicyRow:
-    """A named Cedar source. `observe` policies are evaluated and noted, and decide nothing.
-
-    Of a damaged row, `cedar` is no text or `mode` another word: that is kept, to be seen and repaired."""
-
-    name: str
-    cedar: str
-    enabled: bool = True
-    mode: Literal["enforce", "observe"] = "enforce"
-
-    @property
-    def is_damaged(self) -> bool:
-        """True if the row in the database cannot be read."""
-        cedar: object = self.cedar
-        return not isinstance(cedar, str) or self.mode not in ("enforce", "observe")
-
-
-CredentialKind = Literal["bearer", "header", "query", "basic", "oauth", "sigv4", "certificate"]
-"""The kind of authentication that a connection's upstream requires."""
-
-
-@dataclass(frozen=True, slots=True)
-class ConnectionCredential:
-    """The credential that the appliance adds to each request to a connection. No agent sees it.
-
-    `secret` is in the clear here, in memory only; None if it cannot be read: then nothing is sent. `secret_file` is
-    where it was read from, when it is not kept in the table. `options` by kind: of header `header` and `prefix`, of
-    query `parameter`, of basic `username`, of oauth `token_url`, `client_id`, `scope`, `audience` and `client_auth`
-    (basic or body), of sigv4 `access_key_id`, `region` and `service`.
-    """
-
-    kind: CredentialKind
-    secret: str | None = field(default=None, repr=False)
-    options: Mapping[str, str] = field(default_factory=dict)
-    secret_file: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ConnectionLimits:
-    """The most that one request and one reply may have, in bytes, and the requests of one agent in a minute; 0:
-    any number of them."""
-
-    request_bytes: int = 256 * 1024 * 1024
-    response_bytes: int = 1024 * 1024 * 1024
-    requests_per_minute: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class ConnectionRow:
-    """An upstream that agents reach through the appliance without holding its key.
-
-    `methods` in upper case, empty: all. `paths` are globs on the path behind the base URL, which begins with `/`.
-    `redirects`: whether redirects within the upstream's own origin are followed; `redirect_hosts` are others to which
-    they may lead, without the credential. `keep_headers` are reply headers that are let through although they are
-    taken out by default (`set-cookie`, `www-authenticate`). `request_headers`, in lower case, are headers of requests
-    that go up beside those of `mastio.request_headers.DEFAULT`. `ca` is PEM, whom to trust instead of the system's
-    authorities; `pin` the SHA-256 (hex) of the one certificate that is accepted.
-    """
-
-    name: str
-    base_url: str
-    credential: ConnectionCredential | None = None
-    methods: tuple[str, ...] = ()
-    paths: tuple[str, ...] = ("*",)
-    allow_addresses: tuple[str, ...] = ()
-    redirects: bool = False
-    redirect_hosts: tuple[str, ...] = ()
-    inspect_request: bool = False
-    inspect_response: bool = False
-    limits: ConnectionLimits = ConnectionLimits()
-    timeouts: Mapping[str, float] = field(default_factory=dict)
-    keep_headers: tuple[str, ...] = ()
-    request_headers: tuple[str, ...] = ()
-    ca: str | None = None
-    pin: str | None = None
-
-
-Period = Literal["minute", "hour", "day", "week", "month", "total"]
-Unit = Literal["usd", "tokens", "requests"]
-
-
-Direction = Literal["request", "response", "both"]
-Treatment = Literal["redact", "block", "flag", "off"]
-Strategy = Literal["tag", "mask", "truncate", "hash", "encrypt", "fpe", "surrogate"]
-
-
-@dataclass(frozen=True, slots=True)
-class TypeRule:
-    """The treatment of values of a type. `strategy`: the form of their replacement where they are redacted."""
-
-    action: Treatment
-    strategy: Strategy = "tag"
-
-
-@dataclass(frozen=True, slots=True)
-class RedactionRow:
-    """A redaction policy: the treatment of values found in messages and replies. Globs; an empty tuple matches
-    everything.
-
-    `types` by the name of the type, `*` for those not named. `restore`: the caller gets the original where the reply
-    repeats what took its place. `always` are values that are found whatever they look like, `never` those that are not
-    meant. An `observe` policy changes nothing: the entry says what it would have done. `is_damaged`: the row in the
-    database cannot be read, and the rest of this value means nothing.
-    """
-
-    name: str
-    types: Mapping[str, TypeRule]
-    agents: tuple[str, ...] = ()
-    models: tuple[str, ...] = ()
-    kinds: tuple[str, ...] = ()
-    direction: Direction = "both"
-    restore: bool = True
-    mode: Literal["enforce", "observe"] = "enforce"
-    always: tuple[str, ...] = ()
-    never: tuple[str, ...] = ()
-    is_damaged: bool = False
-
-
-DetectorAction = Literal["block", "flag", "off"]
-DefinitionAction = Literal["observe", "block", "off"]
-
-
-@dataclass(frozen=True, slots=True)
-class ClassRule:
-    """The treatment of a class of content. `threshold`: the score from which it is recorded. `block_threshold`: the
-    score from which it is refused, if the action is `block`. None: the value of the settings.
-    """
-
-    action: DetectorAction
-    threshold: int | None = None
-    block_threshold: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class AllowedTool:
-    """A tool whose definition an admin has judged. `sha256` of the one definition that is meant; None: every one."""
-
-    name: str
-    sha256: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class DetectorRow:
-    """What detectors do for some agents, groups and models instead of what the settings say. Globs; an empty tuple
-    matches everything. `classes` by name; `definitions`: what is done about definitions of tools; `tools` that are
-    allowed whatever their definitions look like. `is_damaged` as in `RedactionRow`."""
-
-    name: str
-    classes: Mapping[str, ClassRule] = field(default_factory=dict)
-    agents: tuple[str, ...] = ()
-    models: tuple[str, ...] = ()
-    kinds: tuple[str, ...] = ()
-    definitions: DefinitionAction | None = None
-    tools: tuple[AllowedTool, ...] = ()
-    is_damaged: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class BudgetRow:
-    """A limit on what agents use in a period. `limit` in the unit: tokens, requests, or 10^-9 USD.
-
-    `scope` says whose: of one agent, of all members of a group, of a model (a glob on `provider/model`, a model's own
-    name, or an alias), named by `subject`; None: of everybody together. `series` names the count: it is another one
-    whenever the budget begins to count something else. `is_damaged` as in `RedactionRow`.
-    """
-
-    name: str
-    unit: Unit
-    limit: int
-    period: Period
-    series: str
-    scope: Literal["agent", "group", "model"] | None = None
-    subject: str | None = None
-    is_damaged: bool = False
 
 
 EnrollmentStatus = Literal["pending", "issued", "rejected", "expired"]
@@ -374,10 +173,6 @@ class SigningKey:
     retire_at: float | None = None
 
 
-Prepared = Literal["policies", "redaction"]
-"""Sections whose rows may take long work before they are in force."""
-
-
 class Directory(Protocol):
     """Hot copies of the control plane in this worker's memory: read on every exchange, never a database read.
 
@@ -393,29 +188,13 @@ class Directory(Protocol):
     def admins(self) -> Mapping[str, Admin]:
         """By `token_hash`, of one-time codes without their end (`presented.find_name`)."""
 
-    @property
-    def providers(self) -> Mapping[str, ProviderRow]:
-        """By name."""
+    def objects(self, collection: str) -> Mapping[str, Any]:
+        """The objects of a collection by name (`Collection.find_rows` has their type); none where no active plugin has
+        declared it."""
 
-    @property
-    def connections(self) -> Mapping[str, ConnectionRow]:
-        """By name."""
-
-    @property
-    def policies(self) -> Mapping[str, PolicyRow]:
-        """By name."""
-
-    @property
-    def budgets(self) -> Mapping[str, BudgetRow]:
-        """By name."""
-
-    @property
-    def redaction(self) -> Mapping[str, RedactionRow]:
-        """By name."""
-
-    @property
-    def detectors(self) -> Mapping[str, DetectorRow]:
-        """By name."""
+    def find_removed(self, target_type: str, target: str) -> str | None:
+        """The noun of the collection whose objects are targets of this type, where it has none of this name. None: the
+        target is there, or is no object of a collection."""
 
     @property
     def api_keys(self) -> Mapping[str, ApiKey]:
@@ -432,9 +211,9 @@ class Directory(Protocol):
     async def refresh(self) -> None:
         """Return once everything committed before this call is visible here. Raises `Unavailable`."""
 
-    def before(self, section: Prepared, prepare: Callable[[Mapping[str, Any]], Awaitable[None]]) -> None:
-        """Await `prepare` with the rows of a section that are about to be here: for work that is too long for the event
-        loop. It must not raise."""
+    def before(self, collection: str, prepare: Callable[[Mapping[str, Any]], Awaitable[None]]) -> None:
+        """Await `prepare` with the objects of a collection that are about to be here: for work that is too long for the
+        event loop. It must not raise."""
 
     def on_change(self, callback: Callable[[], None]) -> None:
         """Call `callback` in the event loop after each change has been applied."""

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 from functools import lru_cache
 from typing import Protocol, TypeVar
 
-from sqlalchemy import Connection, Update, update
+from sqlalchemy import Connection, Update, text, update
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DataError, IntegrityError, ProgrammingError
 
@@ -80,13 +80,18 @@ class Database:
     async def change(self, work: Work[T], *sections: str) -> T:
         """Run `work` in one transaction that makes the next revision, and say in it which hot `sections` changed.
 
+        A section is a column of `tables.revision` or the name of a collection.
         All of it happens or nothing, also when the caller is cancelled: then it still runs to its end.
         Raises `Unavailable`, after which it is not known whether it happened.
         """
-        statement = _next_revision(sections)
+        own = tuple(name for name in sections if name in tables.revision.c)
+        statement = _next_revision(own)
+        collections = [name for name in sections if name not in own]
 
         def with_revision(connection: Connection) -> T:
             version = connection.execute(statement).scalar_one()
+            for name in collections:
+                connection.execute(_SECTION, {"name": name, "value": version})
             return work(connection, version)
 
         return await asyncio.shield(asyncio.ensure_future(self.write(with_revision)))
@@ -103,6 +108,11 @@ class Database:
             raise
         except self._driver.silence as error:
             raise Unavailable("The control-plane database does not answer.", code="store_unavailable") from error
+
+
+_SECTION = text(
+    "INSERT INTO sections (name, value) VALUES (:name, :value) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
+)
 
 
 @lru_cache(maxsize=16)

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 from sqlalchemy import Connection, bindparam, delete, exists, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from mastio.errors import BadRequest, Denied
-from mastio.pki.authority import IssuedLeaf
 from mastio.pki.csr import assertion_keys, load_public_key
+from mastio.pki.public import IssuedLeaf
 from mastio.store.agents import add_agent, add_certificate, forget_expired, get_agent, write_agent
 from mastio.store.api_keys import revoke_all
 from mastio.store.base import Agent, Enrollment, EnrollmentStatus
 from mastio.store.changes import Change, Page, read_page
 from mastio.store.engine import Database
+from mastio.store.objects import ObjectStore
 from mastio.store.rows import decode_enrollment, encode_enrollment
-from mastio.store.tables import agents, budgets, enrollments
+from mastio.store.tables import agents, enrollments
 from mastio.store.tokens import consume_token
 
 KEEP_SECONDS = 7 * 86_400.0
@@ -56,9 +58,10 @@ def new_enrollment_id() -> str:
 class EnrollmentStore:
     """`store.enrollments`."""
 
-    def __init__(self, database: Database, change: Change) -> None:
+    def __init__(self, database: Database, change: Change, objects: Sequence[ObjectStore[Any]]) -> None:
         self._database = database
         self._change = change
+        self._inheriting = [store for store in objects if store.is_inheriting]
 
     async def request(self, enrollment: Enrollment, max_pending: int) -> Enrollment:
         """Keep a request until an operator decides, or it expires.
@@ -143,12 +146,13 @@ class EnrollmentStore:
                 write_agent(connection, version, replace(agent, created_at=_later(agent.created_at, before.created_at)))
                 revoke_all(connection, version, leaf.name)
                 forget_expired(connection, enrollment.name, now)
-                _count_anew(connection, version, enrollment.name)
+                for store in self._inheriting:
+                    store.hand_over(connection, version, enrollment.name)
             add_certificate(connection, version, leaf)
             _write(connection, version, issued)
             return issued
 
-        return await self._change(work, "agents", "api_keys", "budgets")
+        return await self._change(work, "agents", "api_keys", *(store.name for store in self._inheriting))
 
     async def reject(self, identifier: str, by: str, reason: str | None, now: float) -> Enrollment:
         """Raises `BadRequest`: not_found, conflict when it is not pending any more."""
@@ -166,14 +170,6 @@ def _later(created_at: float, before: float) -> float:
     """A creation time that is always later than `before`, to tell two holders of a name apart even if the clock steps
     back."""
     return max(created_at, before + 0.001)
-
-
-def _count_anew(connection: Connection, version: int, name: str) -> None:
-    """A budget of this agent goes on to hold, and counts nothing of what who had the name before has spent."""
-    whose = (budgets.c.scope == "agent") & (budgets.c.subject == name)
-    for row in connection.execute(select(budgets.c.name).where(whose)).all():
-        series = secrets.token_hex(16)
-        connection.execute(update(budgets).where(budgets.c.name == row.name).values(series=series, version=version))
 
 
 def _find(connection: Connection, identifier: str, now: float) -> Enrollment | None:

@@ -4,8 +4,8 @@ A task looks at the one row of `revision` every quarter of a second and loads wh
 only the rows whose version is new, of the other, small sections all. When the database does not answer, the last
 copy goes on being served, `healthy` says so, and the next look that succeeds brings everything up to date.
 
-Each look is also at the files that secrets of providers and connections were read from: one that was written anew is
-read again, though the database says that nothing has changed.
+Each look is also at the files that secrets of objects were read from: one that was written anew is read again, though
+the database says that nothing has changed.
 """
 
 from __future__ import annotations
@@ -13,55 +13,33 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 from typing import Any, TypeVar
 
-from sqlalchemy import Column, Connection, Row, inspect, select, text
+from sqlalchemy import Column, Connection, inspect, select, text
 from sqlalchemy.exc import ProgrammingError
 
+from mastio.collection import Collection, Named
 from mastio.errors import ConfigurationError
 from mastio.presented import find_name
 from mastio.services import Keys
 from mastio.store import tables
-from mastio.store.base import (
-    Admin,
-    Agent,
-    ApiKey,
-    BudgetRow,
-    ConnectionRow,
-    DetectorRow,
-    PolicyRow,
-    Prepared,
-    ProviderRow,
-    RedactionRow,
-    SigningKey,
-)
-from mastio.store.collection import Named
-from mastio.store.connections import ConnectionCodec
+from mastio.store.base import Admin, Agent, ApiKey, SigningKey
 from mastio.store.damage import AnyRow, decode_good, read_rows
 from mastio.store.engine import Database
-from mastio.store.rows import (
-    ProviderCodec,
-    Written,
-    decode_admin,
-    decode_agent,
-    decode_api_key,
-    decode_budget,
-    decode_detectors,
-    decode_policy,
-    decode_redaction,
-    decode_signing_key,
-    look_at_file,
-)
+from mastio.store.objects import ObjectCodec, select_objects
+from mastio.store.rows import decode_admin, decode_agent, decode_api_key, decode_signing_key
 from mastio.store.sealed import Sealer
+from mastio.store.secret_files import Written, look_at_file
 
 log = logging.getLogger("mastio.store")
 
 T = TypeVar("T")
-N = TypeVar("N", bound=Named)
+Rows = Mapping[str, Named]
+"""The objects of a collection by name."""
 
 INTERVAL = 0.25
 STALE_SECONDS = 2.0
@@ -76,33 +54,28 @@ class HotDirectory:
         database: Database,
         keys: Keys,
         *,
+        collections: Sequence[Collection[Any]] = (),
         secret_folders: tuple[Path, ...] = (),
         interval: float = INTERVAL,
     ) -> None:
         self._database = database
-        self._sealer = Sealer(keys)
-        self._codecs = Codecs(
-            self._sealer, ProviderCodec(self._sealer, secret_folders), ConnectionCodec(self._sealer, secret_folders)
-        )
+        sealer = Sealer(keys)
+        self._codecs = Codecs(sealer, {one.name: ObjectCodec(one, sealer, secret_folders) for one in collections})
+        self._targets = {one.target_type: one for one in collections if one.target_type is not None}
+        self._objects: dict[str, Rows] = {one.name: {} for one in collections}
         self._interval = interval
-        self._seen: Row[Any] | None = None
+        self._seen: Seen | None = None
         self._files: dict[str, SecretFiles] = {}
         self._agents: dict[str, Agent] = {}
         self._admins: dict[str, Admin] = {}
-        self._providers: dict[str, ProviderRow] = {}
-        self._connections: dict[str, ConnectionRow] = {}
-        self._policies: dict[str, PolicyRow] = {}
-        self._budgets: dict[str, BudgetRow] = {}
-        self._redaction: dict[str, RedactionRow] = {}
-        self._detectors: dict[str, DetectorRow] = {}
         self._api_keys: dict[str, ApiKey] = {}
         self._signing_keys: tuple[SigningKey, ...] = ()
-        self._prepared_of: dict[Prepared, int] = {}
-        """The revision that each section is of which is prepared before it is in force."""
+        self._prepared_of: dict[str, int] = {}
+        """The revision that each collection is of which is prepared before it is in force."""
         self._version = 0
         self._in_force = 0
         self._callbacks: list[Callable[[], None]] = []
-        self._preparers: dict[Prepared, list[Callable[[Mapping[str, Any]], Awaitable[None]]]] = {}
+        self._preparers: dict[str, list[Callable[[Rows], Awaitable[None]]]] = {}
         self._looking = asyncio.Lock()
         self._next: asyncio.Task[None] | None = None
         self._following: asyncio.Task[None] | None = None
@@ -159,29 +132,14 @@ class HotDirectory:
     def admins(self) -> Mapping[str, Admin]:
         return self._admins
 
-    @property
-    def providers(self) -> Mapping[str, ProviderRow]:
-        return self._providers
+    def objects(self, collection: str) -> Rows:
+        """The objects of a collection by name; none where no active plugin has declared it."""
+        return self._objects.get(collection, {})
 
-    @property
-    def connections(self) -> Mapping[str, ConnectionRow]:
-        return self._connections
-
-    @property
-    def policies(self) -> Mapping[str, PolicyRow]:
-        return self._policies
-
-    @property
-    def budgets(self) -> Mapping[str, BudgetRow]:
-        return self._budgets
-
-    @property
-    def detectors(self) -> Mapping[str, DetectorRow]:
-        return self._detectors
-
-    @property
-    def redaction(self) -> Mapping[str, RedactionRow]:
-        return self._redaction
+    def find_removed(self, target_type: str, target: str) -> str | None:
+        """The noun of the collection whose objects are targets of this type, where it has none of this name."""
+        collection = self._targets.get(target_type)
+        return None if collection is None or target in self._objects[collection.name] else collection.noun
 
     @property
     def api_keys(self) -> Mapping[str, ApiKey]:
@@ -200,10 +158,10 @@ class HotDirectory:
         """The revision of the database of which every section is here."""
         return self._in_force
 
-    def before(self, section: Prepared, prepare: Callable[[Mapping[str, Any]], Awaitable[None]]) -> None:
-        """Await `prepare` with the rows of a section that are about to be here: for work that is too long for the event
-        loop. The rest of a change does not wait for it."""
-        self._preparers.setdefault(section, []).append(prepare)
+    def before(self, collection: str, prepare: Callable[[Rows], Awaitable[None]]) -> None:
+        """Await `prepare` with the objects of a collection that are about to be here: for work that is too long for the
+        event loop. The rest of a change does not wait for it."""
+        self._preparers.setdefault(collection, []).append(prepare)
 
     def on_change(self, callback: Callable[[], None]) -> None:
         """Call `callback` in the event loop after each change has been applied."""
@@ -242,35 +200,34 @@ class HotDirectory:
             finally:
                 self._failed = not succeeded
             if found is not None:
-                waiting = {name: rows for name in self._preparers if (rows := getattr(found, name)) is not None}
-                later: dict[str, Any] = dict.fromkeys(waiting)
-                self._apply(replace(found, **later), is_all=not waiting)
+                waiting = {name: found.objects[name] for name in self._preparers if name in found.objects}
+                self._apply(found, waiting)
         if found is not None and waiting:  # whatever else changed, such as a revocation, is in force
             preparing = asyncio.create_task(self._prepare(found, waiting))
             self._preparing.add(preparing)
             preparing.add_done_callback(self._end_preparing)
 
-    async def _prepare(self, found: Changes, waiting: Mapping[Prepared, dict[str, Any]]) -> None:
-        """Put sections in force once all their preparers are done. Work that a preparer left undone is done then."""
+    async def _prepare(self, found: Changes, waiting: Mapping[str, Rows]) -> None:
+        """Put collections in force once all their preparers are done. Work that a preparer left undone is done then."""
         try:
-            for section, rows in waiting.items():
-                for prepare in self._preparers[section]:
+            for collection, rows in waiting.items():
+                for prepare in self._preparers[collection]:
                     await prepare(rows)
         finally:
-            for section, rows in waiting.items():
-                if found.row.value >= self._prepared_of.get(section, 0):
-                    self._prepared_of[section] = found.row.value
-                    setattr(self, f"_{section}", rows)
+            for collection, rows in waiting.items():
+                if found.seen.value >= self._prepared_of.get(collection, 0):
+                    self._prepared_of[collection] = found.seen.value
+                    self._objects[collection] = rows
             self._show(found)
 
     def _end_preparing(self, task: asyncio.Task[None]) -> None:
         self._preparing.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
-            log.error("policies or redaction policies could not be prepared", exc_info=error)
+            log.error("objects of a collection could not be prepared", exc_info=error)
 
-    def _apply(self, found: Changes, *, is_all: bool) -> None:
-        """Take what was found. `is_all`: nothing of it comes later."""
-        self._seen = found.row
+    def _apply(self, found: Changes, waiting: Mapping[str, Rows]) -> None:
+        """Take what was found, but for the collections in `waiting`: those come later."""
+        self._seen = found.seen
         self._files |= found.files
         if found.fresh:
             self._agents, self._api_keys = {}, {}
@@ -287,30 +244,19 @@ class HotDirectory:
             self._api_keys = {name: key for name, key in self._api_keys.items() if key.id not in found.lost_keys}
         if found.admins is not None:
             self._admins = found.admins
-        if found.providers is not None:
-            self._providers = found.providers
-        if found.connections is not None:
-            self._connections = found.connections
-        if found.policies is not None:
-            self._policies = found.policies
-        if found.budgets is not None:
-            self._budgets = found.budgets
-        if found.redaction is not None:
-            self._redaction = found.redaction
-        if found.detectors is not None:
-            self._detectors = found.detectors
+        self._objects |= {name: rows for name, rows in found.objects.items() if name not in waiting}
         if found.signing_keys is not None:
             self._signing_keys = found.signing_keys
-        if is_all:
+        if not waiting:
             self._show(found)
         elif found.is_visible:
             self._call_back()
 
     def _show(self, found: Changes) -> None:
         """Say that everything of this revision is in force."""
-        self._in_force = found.row.value if found.fresh else max(self._in_force, found.row.value)
+        self._in_force = found.seen.value if found.fresh else max(self._in_force, found.seen.value)
         if found.is_visible:
-            self._version = max(self._version + 1, found.row.value)
+            self._version = max(self._version + 1, found.seen.value)
             self._call_back()
 
     def _call_back(self) -> None:
@@ -326,49 +272,49 @@ SecretFiles = dict[str, Written]
 
 @dataclass(frozen=True, slots=True)
 class Codecs:
-    """The codecs that open sealed secrets, and the rows with secrets."""
+    """What opens sealed secrets, and the codec of each collection."""
 
     sealer: Sealer
-    providers: ProviderCodec
-    connections: ConnectionCodec
+    objects: Mapping[str, ObjectCodec[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A revision of the database: its number, and the revision of the last change of each section and collection."""
+
+    value: int
+    sections: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """The changes at the revision in `row`. A section that is None has not changed; `fresh`: the rows are complete.
+    """The changes up to the revision `seen`. A section that is None has not changed, nor has a collection that is not
+    in `objects`; `fresh`: the rows are complete.
 
-    `files` are those that secrets of a section were read from, as they were before they were read. `lost_agents` and
+    `files` are those that secrets of a collection were read from, as they were before they were read. `lost_agents` and
     `lost_keys` (ids) are those whose rows are damaged.
     """
 
-    row: Row[Any]
+    seen: Seen
     fresh: bool
     agents: dict[str, Agent]
     lost_agents: frozenset[str]
     api_keys: list[ApiKey]
     lost_keys: frozenset[str]
     admins: dict[str, Admin] | None
-    providers: dict[str, ProviderRow] | None
-    connections: dict[str, ConnectionRow] | None
-    policies: dict[str, PolicyRow] | None
-    budgets: dict[str, BudgetRow] | None
-    redaction: dict[str, RedactionRow] | None
-    detectors: dict[str, DetectorRow] | None
     signing_keys: tuple[SigningKey, ...] | None
+    objects: dict[str, Rows]
     files: dict[str, SecretFiles]
 
     @property
     def is_visible(self) -> bool:
         """Whether anything changed that is kept here: enrolment requests, for one, are not."""
-        sections = (
-            self.admins, self.providers, self.connections, self.policies, self.budgets, self.redaction,
-            self.detectors, self.signing_keys,
-        )  # fmt: skip
-        rows = (self.agents, self.lost_agents, self.api_keys, self.lost_keys)
-        return self.fresh or any(rows) or any(section is not None for section in sections)
+        rows = (self.agents, self.lost_agents, self.api_keys, self.lost_keys, self.objects)
+        return self.fresh or any(rows) or self.admins is not None or self.signing_keys is not None
 
 
 _REVISION = select(tables.revision)
+_SECTIONS = select(tables.sections)
 _SINCE = {
     table.name: select(table).where(table.c.version > text(":seen")) for table in (tables.agents, tables.api_keys)
 }
@@ -380,59 +326,52 @@ def look_again(files: SecretFiles) -> SecretFiles:
 
 
 def load_changes(
-    connection: Connection, codecs: Codecs, seen: Row[Any] | None, rewritten: frozenset[str] = frozenset()
+    connection: Connection, codecs: Codecs, seen: Seen | None, rewritten: frozenset[str] = frozenset()
 ) -> Changes | None:
-    """The changes since the revision `seen`; None if there are none. `rewritten` are sections to be read anyway."""
+    """The changes since the revision `seen`; None if there are none. `rewritten` are collections to be read anyway."""
     row = connection.execute(_REVISION).one()
     if seen is not None and row.value == seen.value and not rewritten:
         return None
     if seen is not None and row.value < seen.value:
         seen = None  # an older database was put in place
+    sections = {one.name: one.value for one in connection.execute(_SECTIONS)}
+    now = Seen(row.value, {**row._mapping, **sections})
 
-    def changed(section: str) -> list[AnyRow] | None:
-        if seen is not None and row._mapping[section] == seen._mapping[section] and section not in rewritten:
-            return None
-        return _read_all(connection, section)
+    def since(section: str) -> int | None:
+        """The revision of the section that is here; None: none of it is."""
+        return None if seen is None else seen.sections.get(section, 0)
+
+    def has_changed(section: str) -> bool:
+        return since(section) != now.sections.get(section, 0) or section in rewritten
 
     def added(section: str) -> list[AnyRow]:
-        if seen is not None and row._mapping[section] == seen._mapping[section]:
+        if not has_changed(section):
             return []
-        since = -1 if seen is None else seen._mapping[section]
-        return read_rows(connection, _SINCE[section], _key(section), {"seen": since})
+        return read_rows(connection, _SINCE[section], _key(section), {"seen": -1 if seen is None else since(section)})
 
-    def kept(section: str, decode: Callable[[Row[Any]], T]) -> list[T] | None:
-        rows = changed(section)
-        return None if rows is None else decode_good(rows, decode, section)[0]
-
-    def judged(section: str, decode: Callable[[AnyRow], N]) -> dict[str, N] | None:
-        rows = changed(section)
-        return None if rows is None else {item.name: item for item in map(decode, rows)}
+    def changed(section: str) -> list[AnyRow] | None:
+        return _read_all(connection, section) if has_changed(section) else None
 
     agents, lost_agents = decode_good(added("agents"), decode_agent, "agents")
     api_keys, lost_keys = decode_good(added("api_keys"), decode_api_key, "api_keys")
-    admins, files = kept("admins", decode_admin), {}
-    # files are looked at before they are read
-    for section, column in (("providers", "api_key_file"), ("connections", "secret_file")):
-        rows = changed(section)
-        if rows is not None:
-            files[section] = _look_at_files(rows, column)
-    providers, connections = kept("providers", codecs.providers.decode), kept("connections", codecs.connections.decode)
-    signing_keys = changed("signing_keys")
+    admins, signing_keys = changed("admins"), changed("signing_keys")
+    objects: dict[str, Rows] = {}
+    files: dict[str, SecretFiles] = {}
+    for name, codec in codecs.objects.items():
+        if has_changed(name):
+            rows = read_rows(connection, select_objects(name), tables.objects.c.name)
+            files[name] = _look_at_files(rows)  # before they are read
+            objects[name] = {item.name: item for item in decode_good(rows, codec.decode, name)[0]}
     return Changes(
-        row,
+        now,
         seen is None,
         {agent.name: agent for agent in agents},
         lost_agents,
         api_keys,
         lost_keys,
-        None if admins is None else {find_name(admin.token_hash): admin for admin in admins},
-        None if providers is None else {it.name: it for it in providers},
-        None if connections is None else {it.name: it for it in connections},
-        judged("policies", decode_policy),
-        judged("budgets", decode_budget),
-        judged("redaction", decode_redaction),
-        judged("detectors", decode_detectors),
+        None if admins is None else _decode_admins(admins),
         None if signing_keys is None else _decode_signing_keys(signing_keys, codecs.sealer),
+        objects,
         files,
     )
 
@@ -446,9 +385,13 @@ def _read_all(connection: Connection, section: str) -> list[AnyRow]:
     return read_rows(connection, select(tables.metadata.tables[section]), _key(section))
 
 
-def _look_at_files(rows: list[AnyRow], column: str) -> SecretFiles:
-    paths = (getattr(row, column, None) for row in rows)
+def _look_at_files(rows: list[AnyRow]) -> SecretFiles:
+    paths = (getattr(row, "secret_file", None) for row in rows)
     return look_again({path: None for path in paths if isinstance(path, str)})
+
+
+def _decode_admins(rows: list[AnyRow]) -> dict[str, Admin]:
+    return {find_name(admin.token_hash): admin for admin in decode_good(rows, decode_admin, "admins")[0]}
 
 
 def _decode_signing_keys(rows: list[AnyRow], sealer: Sealer) -> tuple[SigningKey, ...]:

@@ -20,14 +20,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import orjson
 from sqlalchemy import Connection, Row, bindparam, delete, func, insert, or_, select, text, tuple_, update
 
 from mastio.budgets import Claim, Grant, Usage, Window, decide
+from mastio.errors import Unavailable
 from mastio.services import Worker
 from mastio.store.engine import Database
 from mastio.store.tables import budget_leases as leases
 from mastio.store.tables import budget_windows as windows
-from mastio.store.tables import budgets
+from mastio.store.tables import objects
 
 GONE_SECONDS = 60.0
 """A lease that nobody has spoken of for so long is a dead worker's."""
@@ -41,7 +43,7 @@ ASKED_SECONDS = 1.0
 MOST = 2**62
 """No count grows beyond what the column holds, whatever a provider says that it used."""
 
-_LIMIT = select(budgets.c.amount).where(budgets.c.series == bindparam("series"))
+_BUDGET = select(objects.c.document).where(objects.c.collection == "budgets", objects.c.key == bindparam("series"))
 _MAKE = text(
     "INSERT INTO budget_windows (series, start, ends, spent, leased, asked_at)"
     " VALUES (:series, :start, :ends, 0, 0, 0) ON CONFLICT DO NOTHING"
@@ -97,7 +99,7 @@ class LeaseStore:
 
         Raises `Unavailable`.
         """
-        known = select(budgets.c.series)
+        known = select(objects.c.key).where(objects.c.collection == "budgets")
         over = or_(windows.c.ends < int(now - KEEP_SECONDS), windows.c.series.not_in(known))
         kept = select(windows.c.series, windows.c.start)
 
@@ -113,9 +115,10 @@ class LeaseStore:
         return await read_usage(self._database, places)
 
     def _claim(self, connection: Connection, claim: Claim, now: float) -> Grant | None:
-        limit = connection.execute(_LIMIT, {"series": claim.series}).scalar_one_or_none()
-        if limit is None:
+        budget = connection.execute(_BUDGET, {"series": claim.series}).scalar_one_or_none()
+        if budget is None:
             return None
+        limit = _read_limit(budget)
         window = _take(connection, claim.series, claim.window)
         lease = connection.execute(_LEASE, {"lease": claim.lease}).one_or_none()
         # A lease that is not there (any more) has nothing to report: what it held was counted when it was ended.
@@ -171,6 +174,17 @@ async def read_usage(database: Database, places: Iterable[tuple[str, Window]]) -
     statement = select(windows).where(windows.c.series.in_({series for series, _ in wanted}))
     rows = await database.read(lambda connection: connection.execute(statement).all())
     return {row.series: Usage(row.spent, row.leased) for row in rows if (row.series, row.start) in wanted}
+
+
+def _read_limit(budget: str) -> int:
+    """Raises `Unavailable` for a damaged one."""
+    try:
+        limit = orjson.loads(budget)["limit"]
+    except (ValueError, LookupError, TypeError):
+        limit = None
+    if not isinstance(limit, int) or limit < 0:
+        raise Unavailable("A budget in the database is damaged, so the request was refused.")
+    return limit
 
 
 def _place(claim: Claim) -> tuple[str, int]:

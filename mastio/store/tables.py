@@ -27,7 +27,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.engine import Dialect
 
-SCHEMA = "0007"
+SCHEMA = "0008"
 """The migration that makes these tables; what a serving process expects to find in `alembic_version`."""
 
 metadata = MetaData(
@@ -62,18 +62,34 @@ revision = Table(
     metadata,
     Column("id", Integer, primary_key=True),
     Column("value", BigInteger, nullable=False),
-    # the value at the last change of each section that is kept hot
+    # the value at the last change of each section of the kernel that is kept hot
     Column("agents", BigInteger, nullable=False),
     Column("admins", BigInteger, nullable=False),
-    Column("providers", BigInteger, nullable=False),
-    Column("policies", BigInteger, nullable=False),
     Column("api_keys", BigInteger, nullable=False),
     Column("signing_keys", BigInteger, nullable=False),
-    Column("budgets", BigInteger, nullable=False),
-    Column("redaction", BigInteger, nullable=False),
-    Column("connections", BigInteger, nullable=False),
-    Column("detectors", BigInteger, nullable=False),
 )
+
+sections = Table(
+    "sections",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("value", BigInteger, nullable=False),
+)
+"""The value of `revision.value` at the last change of each collection."""
+
+objects = Table(
+    "objects",
+    metadata,
+    Column("collection", Text, primary_key=True),
+    Column("name", Text, primary_key=True),
+    Column("document", Text, nullable=False),  # as text: the hot copy decodes it with the rest
+    Column("secret", Text),  # sealed
+    Column("secret_file", Text),
+    Column("key", Text),
+    _version(),
+    Index(None, "key"),
+)
+"""The objects of every `mastio.collection.Collection`."""
 
 agents = Table(
     "agents",
@@ -165,71 +181,6 @@ admins = Table(
     Column("revoked", Boolean, nullable=False),
     Column("created_at", Double, nullable=False),
     Column("created_by", Text),
-    _version(),
-)
-
-providers = Table(
-    "providers",
-    metadata,
-    Column("name", Text, primary_key=True),
-    Column("kind", Text, nullable=False),
-    Column("base_url", Text, nullable=False),
-    Column("api_key", Text),  # sealed
-    Column("api_key_file", Text),
-    Column("models", Document, nullable=False),
-    Column("aliases", Document, nullable=False),
-    Column("allow_addresses", Document, nullable=False),
-    Column("weight", Integer, nullable=False),
-    Column("timeouts", Document, nullable=False),
-    _version(),
-)
-
-connections = Table(
-    "connections",
-    metadata,
-    Column("name", Text, primary_key=True),
-    Column("document", Text, nullable=False),  # everything but the secret, as JSON: the hot copy reads whole rows
-    Column("secret", Text),  # sealed
-    Column("secret_file", Text),
-    _version(),
-)
-
-policies = Table(
-    "policies",
-    metadata,
-    Column("name", Text, primary_key=True),
-    Column("cedar", Text, nullable=False),
-    Column("enabled", Boolean, nullable=False),
-    Column("mode", Text, nullable=False),
-    _version(),
-)
-
-detectors = Table(
-    "detectors",
-    metadata,
-    Column("name", Text, primary_key=True),
-    Column("document", Text, nullable=False),
-    _version(),
-)
-
-redaction = Table(
-    "redaction",
-    metadata,
-    Column("name", Text, primary_key=True),
-    Column("document", Text, nullable=False),  # everything else, as JSON: the hot copy reads whole rows
-    _version(),
-)
-
-budgets = Table(
-    "budgets",
-    metadata,
-    Column("name", Text, primary_key=True),
-    Column("unit", Text, nullable=False),
-    Column("amount", BigInteger, nullable=False),
-    Column("period", Text, nullable=False),
-    Column("scope", Text),
-    Column("subject", Text),
-    Column("series", Text, nullable=False, unique=True),
     _version(),
 )
 

@@ -14,14 +14,13 @@ import asyncio
 import logging
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import orjson
 from prometheus_client import CollectorRegistry, Counter, Gauge
 
 from mastio import aside
 from mastio.errors import ConfigurationError, Unavailable
-from mastio.store.base import ProviderRow
 from mastio_audit.chain import ChainError, Row, timestamp
 from mastio_audit.search import find_first
 from mastio_audit.spending import AT_ONCE, SCAN, SPELLINGS, is_call, model_of
@@ -75,7 +74,14 @@ def read_used(rows: Iterable[Row]) -> list[Used]:
     return found
 
 
-def label_model(model: str, providers: Mapping[str, ProviderRow]) -> str:
+class Provider(Protocol):
+    """The part of a provider that names its models."""
+
+    models: tuple[str, ...]
+    aliases: Mapping[str, str]
+
+
+def label_model(model: str, providers: Mapping[str, Provider]) -> str:
     """The name of a model where an admin wrote it, else its provider's."""
     provider, _, name = model.partition("/")
     if not PROVIDER.fullmatch(provider):
@@ -155,7 +161,7 @@ class UsageFigures:
     def __init__(
         self,
         reader: LogReader,
-        providers: Callable[[], Mapping[str, ProviderRow]],
+        providers: Callable[[], Mapping[str, Provider]],
         now: Callable[[], float],
         figures: Figures,
     ) -> None:

@@ -121,7 +121,7 @@ class Cache:
         if self._version is None or self._version[0] != self._directory.version:
             self._version = (
                 self._directory.version,
-                version_of(self._directory.policies, self._directory.providers),
+                version_of(self._directory.objects("policies"), self._directory.objects("providers")),
             )
         action, path = recorded.action, recorded.head.route.path
         place = pack(action.kind.encode(), action.target.encode(), path.encode())

@@ -9,13 +9,30 @@ import hashlib
 import hmac
 import struct
 from collections.abc import Iterable, Mapping
-from typing import Literal
+from typing import Literal, Protocol
 
 from mastio.exchange import Question
-from mastio.store.base import Agent, PolicyRow, ProviderRow
+from mastio.store.base import Agent
 
 Share = Literal["agent", "group", "all"]
 """The agents that may get a cached answer: the same agent, agents of the same groups, every agent."""
+
+
+class Policy(Protocol):
+    """The part of a Cedar policy that an answer depends on."""
+
+    name: str
+    cedar: str
+    enabled: bool
+    mode: str
+
+
+class Provider(Protocol):
+    """The part of a provider that an answer depends on."""
+
+    name: str
+    kind: str
+    base_url: str
 
 
 def derive(secret: bytes, purpose: str) -> bytes:
@@ -48,7 +65,7 @@ def tenant_of(agent: Agent, share: Share) -> bytes:
     return pack(b"agent", agent.name.encode(), struct.pack(">d", agent.created_at))
 
 
-def version_of(policies: Mapping[str, PolicyRow], providers: Mapping[str, ProviderRow]) -> bytes:
+def version_of(policies: Mapping[str, Policy], providers: Mapping[str, Provider]) -> bytes:
     """The policies in force, and where the providers are: when either changes, nothing from before is an answer."""
     rules = (
         pack(row.name.encode(), row.mode.encode(), row.cedar.encode())

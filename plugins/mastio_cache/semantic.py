@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import orjson
 from pydantic import Field
@@ -18,7 +18,6 @@ from mastio.errors import DispatchError
 from mastio.hooks import PluginSettings
 from mastio.provider_secrets import PlainKey, SecretError, parse_secret
 from mastio.services import Services, Upstream
-from mastio.store.base import ProviderRow
 from mastio.target import TargetError
 from mastio_cache.nearness import Neighbours, Vector, make_vector
 
@@ -57,7 +56,7 @@ class Semantic:
         self._services = services
         self.settings = settings
         self.neighbours = Neighbours(settings.entries, MAX_BYTES)
-        self._pool: tuple[ProviderRow, Upstream] | None = None
+        self._pool: tuple[Any, Upstream] | None = None
         self._rests_until = 0.0
 
     async def place(self, tenant: bytes, scope: bytes, text: str) -> Place | None:
@@ -74,7 +73,7 @@ class Semantic:
         return None if vector is None else Place(tenant, scope, vector)
 
     async def _embed(self, text: str) -> Vector | None:
-        row = self._services.directory.providers.get(self.settings.provider)
+        row = self._services.directory.objects("providers").get(self.settings.provider)
         if row is None or row.kind not in ("openai", "azure", "ollama"):
             raise DispatchError("The provider of embeddings is not there, or does not speak OpenAI's API.")
         if self._pool is None or self._pool[0] != row:

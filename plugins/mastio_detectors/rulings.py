@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from mastio.exchange import Action, Principal
 from mastio.matching import covers_model, covers_name
-from mastio.store.base import DefinitionAction, DetectorAction, DetectorRow
+from mastio_detectors.detector_policy import DefinitionAction, DetectorAction, DetectorRow
 from mastio_detectors.judging import Rule
 
 STRICTNESS: tuple[DetectorAction, ...] = ("off", "flag", "block")

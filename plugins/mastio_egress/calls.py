@@ -14,8 +14,8 @@ from mastio.errors import BadRequest, Denied, DispatchError
 from mastio.exchange import JSON, Action, Entry, Intake, Message, Principal, Recorded, Reply, RequestHead
 from mastio.inspection import Finding
 from mastio.services import NoteEvent, UpstreamReply
-from mastio.store.base import ConnectionRow
 from mastio.strictjson import Allowance, JsonError, TooManyValues, parse
+from mastio_egress.connection import ConnectionRow
 from mastio_egress.credentials import Outgoing
 from mastio_egress.headers import declared_length, left_out, outgoing
 from mastio_egress.paths import find_upstream_path, is_allowed

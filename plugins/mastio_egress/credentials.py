@@ -12,7 +12,7 @@ from mastio.errors import BadRequest, DispatchError
 from mastio.oauth_client import Token, fetch_token
 from mastio.provider_secrets import AccessKey
 from mastio.services import Services, Upstream
-from mastio.store.base import ConnectionCredential, ConnectionRow
+from mastio_egress.connection import ConnectionCredential, ConnectionRow
 
 Headers = list[tuple[str, str]]
 

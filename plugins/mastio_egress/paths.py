@@ -12,7 +12,7 @@ from urllib.parse import unquote_to_bytes
 
 from mastio.errors import BadRequest
 from mastio.matching import matches
-from mastio.store.base import ConnectionRow
+from mastio_egress.connection import ConnectionRow
 
 NEVER = frozenset({"TRACE", "TRACK", "CONNECT"})
 """Methods that show the request to whoever asked, credential and all, or make a tunnel of it."""

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from mastio.errors import Denied
 from mastio.exchange import Action, Hold, Message, Principal
 from mastio.store.base import Directory
+from mastio_egress.collection import CONNECTIONS
 
 MINUTE = 60.0
 SWEEP = 1000
@@ -32,7 +33,7 @@ class Rates:
         """Raises `Denied` (rate_limited)."""
         if action.target_type != "Connection":
             return None
-        row = self._directory.connections.get(action.target)
+        row = CONNECTIONS.find_rows(self._directory).get(action.target)
         limit = row.limits.requests_per_minute if row is not None else 0
         if limit:
             self._count((principal.name, action.target), limit)

@@ -11,8 +11,8 @@ from urllib.parse import urljoin
 
 from mastio.errors import BadRequest
 from mastio.request_headers import DEFAULT
-from mastio.store.base import ConnectionRow
 from mastio.target import Target, TargetError, parse_base_url, parse_url
+from mastio_egress.connection import ConnectionRow
 from mastio_egress.credentials import Outgoing
 from mastio_egress.paths import find_upstream_path, is_allowed, normalise
 

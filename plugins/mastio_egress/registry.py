@@ -8,9 +8,10 @@ from ssl import SSLContext
 
 from mastio.errors import DispatchError
 from mastio.services import Services, Upstream
-from mastio.store.base import ConnectionRow
 from mastio.target import Target, TargetError, parse_base_url
 from mastio.upstream_tls import TlsError, make_context
+from mastio_egress.collection import CONNECTIONS
+from mastio_egress.connection import ConnectionRow
 from mastio_egress.credentials import Injection, open_injection
 from mastio_egress.echo import Needles
 
@@ -103,7 +104,7 @@ class Registry:
     def reload(self) -> None:
         """Take the directory's connections; keep what is open of those that did not change."""
         before, self._open = self._open, {}
-        for name, row in self._services.directory.connections.items():
+        for name, row in CONNECTIONS.find_rows(self._services.directory).items():
             known = before.get(name)
             try:
                 self._open[name] = known if known is not None and known.row == row else Open(self._services, row)

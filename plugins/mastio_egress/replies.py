@@ -13,7 +13,7 @@ from typing import Any
 from mastio.errors import DispatchError
 from mastio.exchange import Reply, Window
 from mastio.services import UpstreamReply
-from mastio.store.base import ConnectionRow
+from mastio_egress.connection import ConnectionRow
 from mastio_egress.echo import EchoFilter, Needles, mask_headers, open_filter
 from mastio_egress.headers import incoming, reply_length
 from mastio_egress.redirects import REDIRECTS, Hop, make_absolute, rewrite_location

@@ -22,8 +22,8 @@ from mastio.reading.frames import is_object_to_others
 from mastio.reading.heads import Headed, leave_out, read_headers
 from mastio.reading.stream import Delta, Key, Shape, StreamRewriter
 from mastio.request_headers import COOKIES
-from mastio.store.base import ConnectionRow
 from mastio.strictjson import Allowance, JsonError, TooManyValues, count_up_to, parse
+from mastio_egress.connection import ConnectionRow
 
 NAMES: frozenset[str] = frozenset()
 """No API is known here, so every name is a text."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry, Counter, Gauge
 
-from mastio.store.base import BudgetRow
+from mastio_limits.budget import BudgetRow
 
 NANO = 10**9
 LIMIT = "mastio_budget_limit"

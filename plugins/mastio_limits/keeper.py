@@ -16,7 +16,7 @@ from typing import Protocol, TypeVar
 from mastio.budgets import Grant, window_at
 from mastio.errors import Unavailable
 from mastio.services import Leases
-from mastio.store.base import BudgetRow
+from mastio_limits.budget import BudgetRow
 from mastio_limits.ledger import Lease
 from mastio_limits.refusal import Shortage, refuse_budget
 

@@ -8,7 +8,9 @@ from dataclasses import replace
 from mastio import aside
 from mastio.exchange import Action, Bound, Hold, Message, Principal, Usage
 from mastio.last_good import LastGood
-from mastio.store.base import BudgetRow, Directory, Unit
+from mastio.store.base import Directory
+from mastio_limits.budget import BudgetRow, Unit
+from mastio_limits.collection import BUDGETS
 from mastio_limits.keeper import Keeper
 from mastio_limits.ledger import Lease
 from mastio_limits.matching import NOT_LIMITED, Matching
@@ -73,9 +75,9 @@ class Limits:
 
     def reload(self) -> None:
         """Take the directory's budgets, unless they are those in force or one of them is damaged."""
-        if self._good.take(self._directory.budgets):
-            self._matching = Matching(self._directory.budgets.values())
-            self._keeper.reload(self._directory.budgets)
+        if self._good.take(BUDGETS.find_rows(self._directory)):
+            self._matching = Matching(BUDGETS.find_rows(self._directory).values())
+            self._keeper.reload(BUDGETS.find_rows(self._directory))
 
     def in_force(self) -> str | None:
         """None when the directory's budgets are those in force; else why not."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from mastio.exchange import Action, Principal
 from mastio.matching import covers_model
-from mastio.store.base import BudgetRow
+from mastio_limits.budget import BudgetRow
 
 REMEMBER = 50_000
 

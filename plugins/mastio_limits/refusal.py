@@ -9,7 +9,7 @@ from decimal import Decimal
 
 from mastio.budgets import Window
 from mastio.errors import Denied
-from mastio.store.base import BudgetRow
+from mastio_limits.budget import BudgetRow
 
 LONGEST = 3600
 """Seconds: who is told to wait longer would not see that an admin has raised the budget."""

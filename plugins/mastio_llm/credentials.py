@@ -16,9 +16,9 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from mastio.oauth_client import Token, fetch_token
 from mastio.provider_secrets import AccessKey, EntraApplication, PlainKey, ServiceAccount, parse_secret
 from mastio.services import Services
-from mastio.store.base import ProviderRow
 from mastio_llm.dialects import SPEAKERS
 from mastio_llm.dialects.operation import Speaker
+from mastio_llm.provider import ProviderRow
 from mastio_primitives.jwk import encode_base64url
 
 Headers = list[tuple[str, str]]

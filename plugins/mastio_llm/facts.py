@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from mastio.destination import find_destination
-from mastio.store.base import ProviderRow
 from mastio_llm.acts.found import NO_ACTS, Acts
 from mastio_llm.dialects.operation import Asked, Operation
+from mastio_llm.provider import ProviderRow
 from mastio_llm.telling import TELL, Told, find_definitions
 
 MEMO = "memo"

@@ -13,11 +13,11 @@ import time
 from mastio.errors import DispatchError
 from mastio.exchange import Action, Dialect, Message, Principal, Recorded, Reply, RequestHead
 from mastio.services import Services
-from mastio.store.base import ProviderRow
 from mastio.strictjson import JsonError, parse_object
 from mastio_llm.dialects import LISTINGS, OPERATIONS, SPEAKERS
 from mastio_llm.dialects.operation import MAX_MODEL
 from mastio_llm.facts import Facts
+from mastio_llm.provider import ProviderRow
 from mastio_llm.registry import Registry
 from mastio_llm.translate import TRANSLATIONS
 from mastio_llm.ways import serves

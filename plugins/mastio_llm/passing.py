@@ -10,9 +10,9 @@ from urllib.parse import quote
 
 from mastio.errors import BadRequest
 from mastio.exchange import RequestHead
+from mastio.provider_secrets import ProviderKind
 from mastio.request_headers import is_sendable
 from mastio.services import UpstreamReply
-from mastio.store.base import ProviderKind
 from mastio_llm.dialects import SPEAKERS
 from mastio_llm.dialects.operation import Usage
 from mastio_llm.prices import encode_usd

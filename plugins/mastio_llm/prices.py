@@ -15,7 +15,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 from mastio.matching import matches
-from mastio.store.base import ProviderKind
+from mastio.provider_secrets import ProviderKind
 
 PICO = 10**6
 """USD for a million tokens, in pico-USD for one."""

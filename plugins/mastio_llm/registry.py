@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from mastio.provider_secrets import SecretError
 from mastio.services import Services, Upstream
-from mastio.store.base import ProviderRow
 from mastio.target import TargetError
 from mastio_llm.breaker import Health
+from mastio_llm.collection import PROVIDERS
 from mastio_llm.credentials import Credential, open_credential
+from mastio_llm.provider import ProviderRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,7 @@ class Registry:
 
     def reload(self) -> None:
         """Take the directory's providers; keep the pools of those that did not change."""
-        self.providers = {**self._configured, **self._services.directory.providers}
+        self.providers = {**self._configured, **PROVIDERS.find_rows(self._services.directory)}
         self.broken = {}
         pools: dict[str, Open] = {}
         for name, row in self.providers.items():

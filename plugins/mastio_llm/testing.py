@@ -17,11 +17,11 @@ import orjson
 from mastio.errors import BadRequest, DispatchError
 from mastio.exchange import Action, Message, Principal, Recorded, Reply, RequestHead
 from mastio.services import Services
-from mastio.store.base import ProviderRow
 from mastio.strictjson import JsonError, parse_object
 from mastio.target import parse_base_url
 from mastio_llm.credentials import Headers
 from mastio_llm.dialects import LISTINGS, SPEAKERS
+from mastio_llm.provider import ProviderRow
 from mastio_llm.registry import Open, Registry
 
 KIND = "admin.providers-test"

@@ -17,8 +17,8 @@ from typing import Literal
 
 from mastio.exchange import Dialect
 from mastio.matching import matches
-from mastio.store.base import ProviderRow
 from mastio_llm.dialects import SPEAKERS
+from mastio_llm.provider import ProviderRow
 
 Balance = Literal["weight", "latency"]
 

@@ -12,7 +12,7 @@ from typing import Literal
 
 from mastio.exchange import Action, Principal
 from mastio.matching import covers_model, covers_name
-from mastio.store.base import RedactionRow, Strategy, Treatment
+from mastio_redaction.redaction_policy import RedactionRow, Strategy, Treatment
 
 STRICTNESS: tuple[Treatment, ...] = ("off", "flag", "redact", "block")
 ALL = "*"

@@ -1,6 +1,6 @@
 """Strikes under load, again and again: nothing lost, nothing twice, nothing unexplained.
 
-A worker is killed; the database server goes away at once, or stands still for a while.
+A worker or control is killed; the database server goes away at once, or stands still for a while.
 """
 
 import asyncio
@@ -27,6 +27,9 @@ from support.tier import repeat
 
 BODY = {"model": "stub/gpt-4o", "messages": [{"role": "user", "content": "hello"}]}
 CALLERS = 8
+OF_CONTROL = 0.2
+"""The part of the strikes that is for control."""
+
 ROUNDS = int(os.environ.get("MASTIO_KILL_ROUNDS", "0")) or repeat(10, 200)
 """Strikes of each kind."""
 
@@ -98,12 +101,15 @@ async def read_entries(url: str) -> list[dict[str, Any]]:
 def kill_and_judge(
     appliances: list[Appliance], stub: Stub, rounds: int, entries: Callable[[], list[dict[str, Any]]]
 ) -> None:
-    """Kill one worker after the other."""
+    """Kill one worker after the other, and control now and then."""
 
     def kill(draw: random.Random) -> None:
         victim = draw.choice(appliances)
         with suppress(ProcessLookupError):  # the last one is not replaced yet
-            victim.kill_worker(draw.randrange(victim.workers))
+            if draw.random() < OF_CONTROL:
+                victim.kill_control()
+            else:
+                victim.kill_worker(draw.randrange(victim.workers))
 
     strike_and_judge(kill, appliances, stub, rounds, entries)
 

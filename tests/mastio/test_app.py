@@ -134,7 +134,7 @@ def test_no_upstream_is_a_worker_of_ours(section: str) -> None:
     changed = replace(SETTINGS, server=SETTINGS.server.model_copy(update={"workers": 3}))
     changed = replace(changed, **{section: getattr(changed, section).model_copy(update=address)})
     ports = own(changed, "sqlite+aiosqlite:////x").ports
-    assert ports == {9443, *range(9000, 9006)}, "those for long bodies too"
+    assert ports == {9443, *range(9000, 9006), 9128}, "those for long bodies and control, too"
     database = own(SETTINGS, "postgresql+asyncpg://h/db").ports
     assert database == {9443, 5432} and own(SETTINGS, "postgresql+asyncpg://h:6543/db").ports == {9443, 6543}
 

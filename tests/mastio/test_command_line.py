@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from mastio import cli
-from mastio.cli.administer import print_one
+from mastio.administer import print_one
 from mastio.errors import ConfigurationError
 from mastio_primitives.command_line import CLOSED_PIPE
 from mastio_primitives.defaults import fill, read_defaults, relax

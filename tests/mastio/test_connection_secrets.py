@@ -8,7 +8,8 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa, x25519
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from mastio.connection_secrets import (
+from mastio_egress.connection import ConnectionCredential, ConnectionRow
+from mastio_egress.connection_secrets import (
     KEEPABLE,
     CredentialError,
     destinations,
@@ -18,7 +19,6 @@ from mastio.connection_secrets import (
     verify_secret,
     verify_whole,
 )
-from mastio.store.base import ConnectionCredential, ConnectionRow
 from mastio_egress.headers import KEPT_BY_RULE
 from support.connection_samples import client_pem, make_certificate, make_key, make_key_pem
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mastio.errors import ConfigurationError
-from mastio.first_providers import read_first_providers
+from mastio_llm.first_providers import read_first_providers
 from support.appliance import Appliance
 
 

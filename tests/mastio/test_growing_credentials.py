@@ -19,9 +19,9 @@ from mastio_audit.asking import read_checkpoint, read_entries, read_plain, read_
 from mastio_audit.doors import ROUTES as LOG_ROUTES
 from mastio_dpop.proof import Expected, KeyCache, ProofError, parse_proof, verify_proof
 from mastio_primitives.jwk import JoseError, encode_base64url, encode_public_jwk, sign_es256
-from mastio_token import ROUTES as TOKEN_ROUTES
 from mastio_token.access import Issuer, TokenError, peek_assertion_subject, verify_access_token, verify_assertion
 from mastio_token.endpoint import parse_form
+from mastio_token.plugin import ROUTES as TOKEN_ROUTES
 from support.cpu_cost import cost, verify_linear
 from support.loop_holds import MOST_HOLD
 

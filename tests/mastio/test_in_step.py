@@ -13,10 +13,10 @@ import pytest
 from mastio.errors import Unavailable
 from mastio.host_memory import REVISION, HostMemory, make_host_memory
 from mastio.in_step import PATIENCE, PAUSE, InStep
-from mastio.store.base import PolicyRow
 from mastio.store.hot import HotDirectory
 from mastio.store.keys import FileKeys
 from mastio.store.migrate import upgrade
+from mastio_policy.collection import POLICIES, PolicyRow
 from support.stores import Opened, enrol, open_store
 
 
@@ -65,10 +65,10 @@ async def test_what_is_still_being_prepared_is_waited_for(workers: tuple[Worker,
         prepared.set()
 
     two.opened.directory.before("policies", prepare)
-    await one.opened.store.policies.create(PolicyRow("p", "permit(principal, action, resource);"))
+    await one.opened.store.of(POLICIES).create(PolicyRow("p", "permit(principal, action, resource);"))
     assert two.in_step.is_behind
     await two.in_step.catch_up()
-    assert prepared.is_set() and "p" in two.opened.directory.policies and not two.in_step.is_behind
+    assert prepared.is_set() and "p" in two.opened.directory.objects("policies") and not two.in_step.is_behind
 
 
 @pytest.mark.parametrize("is_slow", [False, True])

@@ -39,5 +39,5 @@ async def test_a_loop_that_is_held_is_late() -> None:
 
 def test_the_figure_names_the_worker() -> None:
     telemetry = Telemetry()
-    telemetry.lag(3, 0.25)
+    telemetry.lag("3", 0.25)
     assert b'mastio_event_loop_lag_seconds{worker="3"} 0.25\n' in telemetry.render()

@@ -27,6 +27,7 @@ from support.ports import take_port
 
 PLAN: dict[str, Any] = {
     "workers": 0, "stub_port": 0, "listen": "unix", "sockets": [], "log_bytes": 1000, "log_files": 1, "settings": {},
+    "control_slot": 128,
 }  # fmt: skip
 STAYS = "import time, sys; print('up', flush=True); time.sleep(60)"
 STUBBORN = f"import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); {STAYS}"
@@ -128,7 +129,11 @@ class TestRunning:
         self, supervise: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """With a stand-in provider and no edge, as `up --demo` in containers has it."""
-        one = supervise(prepare=says({**PLAN, "stub_port": 1}))
+        place = str(tmp_path / "run" / "control.sock")
+        one = supervise(
+            prepare=says({**PLAN, "stub_port": 1, "control_socket": place}),
+            program=f"import signal; signal.signal(signal.SIGTERM, signal.SIG_DFL); {STAYS}",
+        )
         seen: list[str] = []
 
         def end_soon(self: Supervisor) -> None:
@@ -138,8 +143,8 @@ class TestRunning:
         monkeypatch.setattr(Supervisor, "_rotate_logs", end_soon)
         monkeypatch.setattr(Supervisor, "_stub", lambda self, port: Child("stub-llm", ["sleep", "60"], signal.SIGTERM))
         assert one.run() == 0
-        assert {"in-force.json", "supervisor.pid", "stub-llm.pid"} <= set(seen)
-        assert {file.name for file in (tmp_path / "run").iterdir()} == {"lock", "metrics"}
+        assert {"in-force.json", "supervisor.pid", "stub-llm.pid", "control.pid"} <= set(seen)
+        assert {file.name for file in (tmp_path / "run").iterdir()} == {"lock", "metrics", "control.sock"}
 
     def test_the_stand_in_provider_is_a_program_of_its_own(self, supervise: Open) -> None:
         child = supervise()._stub(4711)
@@ -147,7 +152,7 @@ class TestRunning:
 
     def test_workers_listen_on_ports_that_follow_each_other(self, supervise: Open) -> None:
         port = take_port()
-        with supervise()._listen({"listen": f"127.0.0.1:{port - 1}"}, 1) as listener:
+        with supervise()._listen({"listen": f"127.0.0.1:{port - 1}"}, 1, "") as listener:
             assert listener.getsockname() == ("127.0.0.1", port)
             with socket.create_connection(("127.0.0.1", port), timeout=5):
                 pass
@@ -155,13 +160,13 @@ class TestRunning:
     def test_a_worker_that_cannot_be_forked_is_tried_again(
         self, supervise: Open, capsys: pytest.CaptureFixture[str], tmp_path: Path
     ) -> None:
-        one = supervise(worker=None)
-        child = Child("worker-0", [], signal.SIGTERM, module="mastio.worker")
+        one = supervise(data_plane=None)
+        child = Child("worker-0", [], signal.SIGTERM, module="mastio.data_plane")
         one._look(child)
         assert child.process is None and "worker-0 is not started: The fork server" in capsys.readouterr().err
         one._look(child)
         assert capsys.readouterr().err == "", "not at once: that would spin"
-        one._forks.programs["worker"] = STAYS  # type: ignore[union-attr]
+        one._forks.programs["data_plane"] = STAYS  # type: ignore[union-attr]
         child.restart_at = 0.0
         one._look(child)
         assert child.process is not None and child.process.poll() is None
@@ -270,9 +275,9 @@ class TestOtherSettings:
     def test_a_worker_that_does_not_become_ready_is_named(
         self, supervise: Open, monkeypatch: pytest.MonkeyPatch, *, ends: bool
     ) -> None:
-        one = supervise(worker="raise SystemExit(3)" if ends else STAYS)
+        one = supervise(data_plane="raise SystemExit(3)" if ends else STAYS)
         monkeypatch.setattr(module, "READY_WITHIN", 60.0 if ends else 0.1)
-        child = Child("worker-0", [], signal.SIGTERM, module="mastio.worker")
+        child = Child("worker-0", [], signal.SIGTERM, module="mastio.data_plane")
         one._look(child)
         waiting = one._await_ready(child)
 

@@ -158,8 +158,7 @@ def test_what_the_quorum_signed_is_served_and_a_dead_witness_is_asked_again() ->
             assert found['mastio_audit_anchor_size_entries{anchor="witnesses"}'] >= size
             assert found['mastio_audit_fork{anchor="w1"}'] == 0 and forks(appliance) == []
             known = len(one.requests)
-            appliance.kill_worker(0)
-            appliance.wait_ready()
+            appliance.replace_control()
             wait_until(lambda: len(one.requests) > known, WITHIN, "it is asked after a kill")
             assert not one.requests[known].startswith(b"old 0\n"), "what it has is remembered"
             shutil.rmtree(appliance.data / "anchors")
@@ -243,7 +242,7 @@ def test_of_two_replicas_one_asks_and_both_serve(postgresql: str, tmp_path: Path
                 size = max(grow(first), grow(second))
                 for one in (first, second):
                     wait_until(lambda one=one: cosigned(one, witness)[0] >= size, WITHIN, "it is served")
-                for name in ("supervisor", "worker-0"):
+                for name in ("supervisor", "control"):
                     os.kill(first.pid(name), signal.SIGKILL)
                 size = grow(second)
                 wait_until(lambda: cosigned(second, witness)[0] >= size, WITHIN, "the other took over")

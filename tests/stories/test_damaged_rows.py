@@ -22,10 +22,11 @@ MORE: dict[str, dict[str, Any]] = {
     "budgets": {"name": "more", "limit_requests": 0, "period": "day"},
 }
 DAMAGE = {
-    "redaction": "UPDATE redaction SET document = substr(document, 1, 30) WHERE name = 'guard'",
-    "detectors": "UPDATE detectors SET document = substr(document, 1, 30) WHERE name = 'guard'",
-    "budgets": "UPDATE budgets SET period = 'fortnight' WHERE name = 'guard'",
+    "redaction": "substr(document, 1, 30)",
+    "detectors": "substr(document, 1, 30)",
+    "budgets": "json_set(document, '$.period', 'fortnight')",
 }
+"""What the document of the object `guard` becomes, as SQL."""
 
 
 @pytest.fixture(scope="module")
@@ -36,10 +37,11 @@ def appliance() -> Iterator[Appliance]:
         yield opened
 
 
-def damage(appliance: Appliance, statement: str) -> None:
+def damage(appliance: Appliance, section: str) -> None:
     database = sqlite3.connect(appliance.data / "db" / "control.sqlite", timeout=30)
     with database:
-        database.execute(statement)
+        where = "WHERE name = 'guard' AND collection = ?"
+        database.execute(f"UPDATE objects SET document = {DAMAGE[section]} {where}", (section,))
     database.close()
 
 
@@ -55,7 +57,7 @@ def test_the_last_good_rows_stay_in_force_and_it_is_said(appliance: Appliance, s
 
         assert admin.post(collection, json=ROWS[section]).status_code == 201
         assert chat() == 200
-        damage(appliance, DAMAGE[section])
+        damage(appliance, section)
         answer = admin.post(collection, json=MORE[section])
         assert (answer.status_code, answer.json()["code"]) == (409, "not_in_force"), answer.text
         assert "guard is not valid" in answer.json()["detail"]
@@ -86,8 +88,8 @@ def test_without_a_good_set_since_the_start_nothing_passes(appliance: Appliance)
     with appliance.admin() as admin:
         for section, row in ROWS.items():
             assert admin.post(f"/v1/admin/{section}", json=row).status_code == 201
-    for statement in DAMAGE.values():
-        damage(appliance, statement)
+    for section in DAMAGE:
+        damage(appliance, section)
     appliance.stop()
     appliance.start_refused("The redaction policy guard is not valid")
     with appliance.admin() as admin, appliance.by_certificate(identity) as agent:

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from mastio.cli import providers
 from mastio_client import Identity
+from mastio_llm import commands as providers
 from support.appliance import Appliance
 from support.command_verbs import run
 from support.scripted_provider import KEY, Provider, Script, run_provider

@@ -49,8 +49,20 @@ class Callers:
         self._threads = [
             threading.Thread(target=self._call, args=(appliance, agent, pause)) for pause in (0.0, 0.0, 0.3, 0.9)
         ]
+        self._threads.append(threading.Thread(target=self._administer, args=(appliance,)))
+        self.administered = Counter[str]()
         for thread in self._threads:
             thread.start()
+
+    def _administer(self, appliance: Appliance) -> None:
+        with appliance.admin() as client:
+            client.timeout = httpx.Timeout(60)
+            while not self._end.is_set():
+                try:
+                    self.administered[str(client.get("/v1/admin/agents").status_code)] += 1
+                except httpx.HTTPError as error:
+                    self.administered[repr(error)] += 1
+                time.sleep(0.02)
 
     def _call(self, appliance: Appliance, agent: Identity, pause: float) -> None:
         with appliance.by_certificate(agent) as client:
@@ -74,7 +86,7 @@ class Callers:
 def test_no_call_fails_while_settings_are_applied(world: tuple[Appliance, Stub]) -> None:
     appliance, stub = world
     agent = appliance.enroll("busy")
-    before, supervisor = workers(appliance), find_supervisor(appliance.data)
+    before, supervisor, control = workers(appliance), find_supervisor(appliance.data), appliance.pid("control")
     callers = Callers(appliance, agent)
     try:
         done = deploy(appliance, "restart", "--workers", "2")
@@ -84,6 +96,7 @@ def test_no_call_fails_while_settings_are_applied(world: tuple[Appliance, Stub])
     assert "server.workers: 1 → 2" in done.stdout
     assert set(told) == {"200"} and told["200"] > 20, told
     assert len(stub.arrivals()) == told["200"], "and none was made twice"
+    assert set(callers.administered) == {"200"} and appliance.pid("control") != control, callers.administered
     assert len(set(callers.receipts)) == told["200"]
     after = workers(appliance)
     assert sorted(after) == ["worker-0", "worker-1", "worker-2", "worker-3"] and after["worker-0"] != before["worker-0"]

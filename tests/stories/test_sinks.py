@@ -91,6 +91,7 @@ def test_the_file_is_the_log_byte_for_byte_also_after_kills(tmp_path: Path) -> N
         for _ in range(4):
             call(appliance, identity, 10)
             appliance.kill_worker(0)
+            appliance.replace_control()
             appliance.wait_ready()
         path.rename(tmp_path / "log.jsonl.1")
         call(appliance, identity, 10)
@@ -210,7 +211,7 @@ def test_two_appliances_share_the_work_and_take_over(postgresql: str, tmp_path: 
                 messages = [read_message(raw) for raw in receiver.messages()]
                 assert len({m.process for m in messages}) == 1
                 assert [int(m.data["mastio@32473"]["index"]) for m in messages] == list(range(len(messages)))
-                for name in ("supervisor", "worker-0"):
+                for name in ("supervisor", "control"):
                     os.kill(first.pid(name), signal.SIGKILL)
                 call(second, identity, 10)
                 size = entry_count(url)

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from mastio.cli import usage
+from mastio_audit.commands import usage
 from support.appliance import Appliance, open_appliance, wait_until
 from support.command_verbs import run
 

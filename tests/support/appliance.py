@@ -133,7 +133,7 @@ class Appliance:
         command = [sys.executable, "-m", "mastio", "serve", "--data", str(self.data), "--edge", NGINX]
         environment = {name: value for name, value in os.environ.items() if name not in VENDOR_KEYS}
         with (self.data / "out.log").open("ab") as log:
-            self._process = subprocess.Popen(command, stdout=log, stderr=log, env=environment | self.environment)
+            self._process = subprocess.Popen(command, stdout=log, stderr=log, env={**environment, **self.environment})
 
     def _has_ended(self) -> bool:
         return self._process is not None and self._process.poll() is not None
@@ -151,7 +151,7 @@ class Appliance:
 
     @property
     def slots(self) -> range:
-        """Of all its processes: the workers, and those for long bodies."""
+        """Of all its workers, those for long bodies too."""
         return range(2 * self.workers)
 
     def _is_edge_ready(self) -> bool:
@@ -173,9 +173,16 @@ class Appliance:
 
     def worker(self, slot: int) -> httpx.Client:
         """A client of one worker's own socket, which says what the edge says of a stranger."""
+        return self._process_client(f"app-{slot}.sock")
+
+    def control(self) -> httpx.Client:
+        """The same of control's socket."""
+        return self._process_client("control.sock")
+
+    def _process_client(self, name: str) -> httpx.Client:
         secret = (self.data / "secrets" / "edge.key").read_text().strip()
         said = {"X-Edge-Secret": secret, "X-Edge-Address": "127.0.0.1", "X-Edge-Certificate": ""}
-        transport = httpx.HTTPTransport(uds=str(self.data / "run" / f"app-{slot}.sock"))
+        transport = httpx.HTTPTransport(uds=str(self.data / "run" / name))
         return httpx.Client(transport=transport, base_url="http://mastio", headers=said, timeout=5)
 
     def settle(self, *replicas: Appliance) -> None:
@@ -207,7 +214,7 @@ class Appliance:
         return int((self.data / "run" / f"{name}.pid").read_text())
 
     def worker_folders(self) -> list[Path]:
-        """What `/proc` says of each process that serves calls."""
+        """What `/proc` says of each worker."""
         return [Path(f"/proc/{self.pid(f'worker-{slot}')}") for slot in self.slots]
 
     def memory(self) -> int:
@@ -216,6 +223,17 @@ class Appliance:
 
     def kill_worker(self, slot: int = 0) -> None:
         os.kill(self.pid(f"worker-{slot}"), signal.SIGKILL)
+
+    def kill_control(self) -> None:
+        os.kill(self.pid("control"), signal.SIGKILL)
+
+    def replace_control(self) -> None:
+        """Kill it, and wait until its successor serves."""
+        before = self.pid("control")
+        self.kill_control()
+        wait_until(lambda: self.pid("control") != before, START_SECONDS, "control is started again")
+        with self.control() as client:
+            assert client.get("/pki/ca.crt", timeout=START_SECONDS).status_code == 200
 
     # --- who calls -------------------------------------------------------------------------------------------------
 

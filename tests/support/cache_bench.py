@@ -28,10 +28,13 @@ from mastio.exchange import (
     Route,
     Window,
 )
-from mastio.store.base import Agent, PolicyRow, ProviderRow
+from mastio.store.base import Agent
 from mastio_cache.answering import Cache, Nothing
 from mastio_cache.memory import Memory
 from mastio_cache.semantic import Semantic
+from mastio_llm.provider import ProviderRow
+from mastio_policy.collection import PolicyRow
+from support.collections import Described
 
 ROUTE = Route("/v1/chat/completions", ("POST",), frozenset({"agent"}), "llm.chat", "", dialect="openai", streams=True)
 AGENT = Agent("alice", "spiffe://t/agent/alice", "active", frozenset(), {}, "pin", 9e9, created_at=1.5)
@@ -39,7 +42,7 @@ BODY = b'{"model":"stub/m","messages":[]}'
 USAGE = {"input_tokens": 9, "output_tokens": 4, "cost_nano_usd": 12_500}
 
 
-class Directory:
+class Directory(Described):
     def __init__(self) -> None:
         self.agents = {"alice": AGENT, "bob": replace(AGENT, name="bob", created_at=2.5)}
         self.policies = {"starter": PolicyRow("starter", "permit(principal, action, resource);")}

@@ -11,13 +11,23 @@ from collections.abc import Iterator, Mapping
 from support.code_map import CodeMap, Module, dotted
 
 OUTSIDE = (
-    "mastio.__main__", "mastio.cli", "mastio.client", "mastio.compose", "mastio.demo", "mastio.forked",
-    "mastio.forking", "mastio.native",
-    "mastio.nginx", "mastio.prepare", "mastio.reloading", "mastio.store.migrations", "mastio.stubs",
-    "mastio.supervisor", "mastio.up_settings", "mastio_audit.verify", "mastio_client", "mastio_primitives.command_line",
-    "mastio_primitives.defaults", "mastio_primitives.transparency.arguments", "mastio_primitives.serving",
+    "mastio.__main__", "mastio.administer", "mastio.cli", "mastio.collection_command", "mastio.compose", "mastio.demo",
+    "mastio.forked", "mastio.forking", "mastio.native", "mastio.nginx", "mastio.prepare", "mastio.reloading",
+    "mastio.store.migrations", "mastio.supervisor", "mastio.up_settings", "mastio_audit.verify", "mastio_llm.stubs",
+    "mastio_client", "mastio_primitives.command_line", "mastio_primitives.defaults",
+    "mastio_primitives.transparency.arguments", "mastio_primitives.serving",
 )  # fmt: skip
-"""What runs beside the appliance, not in a worker: the command line, the agent's side, who starts and keeps workers."""
+"""What runs beside the appliance, not in a worker: the command line, the agent's side, who starts and keeps workers.
+And the `commands` of each plugin."""
+
+OF_CONTROL = (
+    "alembic", "fastapi", "starlette", "mastio.control", "mastio.openapi", "mastio.pki.authority", "mastio.pki.rotate",
+    "mastio.store.control", "mastio.store.migrate",
+)  # fmt: skip
+"""What control alone loads: the framework, administration, and whatever holds or makes keys of the authority."""
+
+TABLES = {"mastio.control", "mastio.control.routes"}
+"""Of `mastio.control`, what everybody may load: the rows of the route table."""
 
 WAYS_OUT = {
     "mastio/upstream.py": "the one way out: HTTP",
@@ -59,7 +69,13 @@ BROAD = {"mastio/pipeline.py": 2}
 
 
 def is_outside(name: str) -> bool:
+    if name.split(".")[1:2] == ["commands"]:
+        return True
     return any(name == one or name.startswith((f"{one}.", f"{one}_")) for one in OUTSIDE)
+
+
+def is_of_control(name: str) -> bool:
+    return name not in TABLES and any(name == one or name.startswith(f"{one}.") for one in OF_CONTROL)
 
 
 def find_unlisted_ways_out(code: CodeMap, listed: Mapping[str, str] = WAYS_OUT) -> list[str]:
@@ -87,9 +103,9 @@ def _connects_of(module: Module) -> set[str]:
 
 
 def find_outside_in_workers(code: CodeMap) -> list[str]:
-    """A worker loads nothing of what runs beside it: all imports from `mastio.worker` and the plugins on."""
+    """A worker loads nothing of what runs beside it or of control: all imports from its program and the plugins on."""
     seen: set[str] = set()
-    ahead = ["mastio.worker", *(module.name for module in code.plugins if "." not in module.name)]
+    ahead = ["mastio.data_plane", *(module.name for module in code.plugins if "." not in module.name)]
     while ahead:
         name = ahead.pop()
         if name not in seen and name in code.modules:
@@ -97,7 +113,9 @@ def find_outside_in_workers(code: CodeMap) -> list[str]:
             for named in _named(code.modules[name]):
                 parts = named.split(".")
                 ahead += [".".join(parts[:count]) for count in range(1, len(parts) + 1)]
-    return [f"a worker loads {name}" for name in sorted(seen) if is_outside(name)]
+        elif name in OF_CONTROL:
+            seen.add(name)
+    return [f"a worker loads {name}" for name in sorted(seen) if is_outside(name) or is_of_control(name)]
 
 
 def _named(module: Module) -> Iterator[str]:

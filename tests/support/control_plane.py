@@ -25,6 +25,7 @@ from mastio.store.control import ControlStore
 from mastio.store.engine import Database
 from mastio.store.hot import HotDirectory
 from mastio.store.keys import FileKeys
+from support.collections import COLLECTIONS
 
 TRUST_DOMAIN = "world.test"
 PUBLIC_URL = "https://mastio.test:9443"
@@ -72,6 +73,7 @@ class Shell:
         self._store, self._directory, self._authority, self._now = Current(), Current(), Current(), Current()
         self.app = application.build(
             store=cast(ControlStore, self._store),
+            collections=COLLECTIONS,
             directory=cast(HotDirectory, self._directory),
             authority=cast(Authority, self._authority),
             public_url=PUBLIC_URL,
@@ -166,8 +168,8 @@ async def open_world(data: Path, url: str, four_eyes_seconds: float | None = Non
     keys.ensure()
     database = Database(url)
     folders = secret_folders(data)
-    directory = HotDirectory(database, keys, secret_folders=folders)
-    store = ControlStore(database, keys, refresh=directory.refresh, secret_folders=folders)
+    directory = HotDirectory(database, keys, collections=COLLECTIONS, secret_folders=folders)
+    store = ControlStore(database, keys, refresh=directory.refresh, collections=COLLECTIONS, secret_folders=folders)
     await directory.start()
     world = World(data, store, directory, Authority.ensure(data, TRUST_DOMAIN, NOW), four_eyes_seconds)
     try:

@@ -28,6 +28,7 @@ from mastio.store.engine import Database
 from mastio.store.hot import HotDirectory
 from mastio.store.keys import FileKeys
 from mastio.store.migrate import upgrade
+from support.collections import COLLECTIONS
 
 TRUST_DOMAIN = "world.test"
 
@@ -111,13 +112,15 @@ async def _run(
 ) -> None:
     keys = FileKeys(data)
     database = Database(url)
-    directory = HotDirectory(database, keys, secret_folders=secret_folders(data))
-    store = ControlStore(database, keys, refresh=directory.refresh, secret_folders=secret_folders(data))
+    directory = HotDirectory(database, keys, collections=COLLECTIONS, secret_folders=secret_folders(data))
+    store = ControlStore(
+        database, keys, refresh=directory.refresh, collections=COLLECTIONS, secret_folders=secret_folders(data)
+    )
     await directory.start()
-    await bootstrap(store, data)
+    await bootstrap(store, data, {})
     app = application.build(
-        store=store, directory=directory, authority=Authority.load(data, TRUST_DOMAIN, time()), public_url=base_url,
-        trust_domain=TRUST_DOMAIN, leaf_seconds=86_400, now=time,
+        store=store, collections=COLLECTIONS, directory=directory, public_url=base_url,
+        authority=Authority.load(data, TRUST_DOMAIN, time()), trust_domain=TRUST_DOMAIN, leaf_seconds=86_400, now=time,
     )  # fmt: skip
     config.app = Door(app, keys, directory)
     await server.serve([door])

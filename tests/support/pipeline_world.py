@@ -13,16 +13,18 @@ from mastio.errors import AuditError
 from mastio.exchange import Action, Allow, CertificateCredential, Entry, Message, Recorded, Reply, RequestHead, Route
 from mastio.hooks import Hooks
 from mastio.pipeline import Pipeline
-from mastio.services import Services, Trust, Worker
+from mastio.services import Services, Worker
 from mastio.store.base import Agent
 from mastio.telemetry import Telemetry
+from mastio.trust import Trust
+from support.collections import Described
 
 AGENT = Agent("alice", "spiffe://t/agent/alice", "active", frozenset(), {}, "pin", 9e9, version=1)
 CERTIFICATE = CertificateCredential("alice", "pin", "01", 9e9)
 CHAT = Route("/chat", ("POST",), frozenset({"agent"}), "llm.chat", "", dialect="openai", limit=100, streams=True)
 
 
-class Directory:
+class Directory(Described):
     """The hot copy of one agent."""
 
     def __init__(self) -> None:

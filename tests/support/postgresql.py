@@ -44,7 +44,7 @@ class Server:
         subprocess.run(initdb, check=True, capture_output=True, cwd=folder)
 
     def start(self) -> None:
-        options = f"-k {self._folder} -c listen_addresses='' -c max_connections=50"
+        options = f"-k {self._folder} -c listen_addresses='' -c max_connections=100"
         log = str(self._folder / "log")
         subprocess.run([*self._control, "-l", log, "-o", options, "start"], check=True, cwd=self._folder)
 

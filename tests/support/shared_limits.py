@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from mastio.budgets import Claim, Grant, Usage, Window, decide
 from mastio.errors import Unavailable
 from mastio.exchange import Action, Principal
-from mastio.store.base import BudgetRow
+from mastio_limits.budget import BudgetRow
 from mastio_limits.keeper import Keeper
 
 NOON = 1_800_014_400.0

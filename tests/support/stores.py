@@ -10,8 +10,8 @@ from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from mastio.pki.authority import IssuedLeaf
 from mastio.pki.csr import encode_public_key
+from mastio.pki.public import IssuedLeaf
 from mastio.plan import secret_folders
 from mastio.store.base import Enrollment
 from mastio.store.control import ControlStore
@@ -19,6 +19,7 @@ from mastio.store.engine import Database
 from mastio.store.enrollments import new_enrollment_id
 from mastio.store.hot import HotDirectory
 from mastio.store.keys import FileKeys
+from support.collections import COLLECTIONS
 
 NOW = 1_800_000_000.0
 DAY = 86_400.0
@@ -39,8 +40,8 @@ async def open_store(url: str, data: Path, patience: float = 5.0) -> AsyncIterat
     keys = FileKeys(data)
     database = Database(url, patience)
     folders = secret_folders(data)
-    directory = HotDirectory(database, keys, secret_folders=folders)
-    store = ControlStore(database, keys, refresh=directory.refresh, secret_folders=folders)
+    directory = HotDirectory(database, keys, collections=COLLECTIONS, secret_folders=folders)
+    store = ControlStore(database, keys, refresh=directory.refresh, collections=COLLECTIONS, secret_folders=folders)
     await directory.start()
     try:
         yield Opened(database, directory, store, url, data)

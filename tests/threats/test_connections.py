@@ -17,11 +17,11 @@ from typing import Any, get_args
 import apsw
 import pytest
 
-from mastio.store.base import CredentialKind
 from mastio.store.key_sources import run_key_command
 from mastio.store.keys import FileKeys
 from mastio.store.sealed import Sealer, SealError
 from mastio_client import Identity
+from mastio_egress.connection import CredentialKind
 from support.appliance import NGINX, Appliance, open_appliance, read_files, wait_until
 from support.threats.canaries import files_of, find
 
@@ -153,7 +153,7 @@ def test_what_is_in_the_database_opens_with_the_commands_key_and_no_other(scene:
     """The positive twin: the secrets are there, and are those that were given last."""
     database = apsw.Connection(str(scene.appliance.data / "db" / "control.sqlite"), flags=apsw.SQLITE_OPEN_READONLY)
     with closing(database):
-        rows = dict(database.execute("SELECT name, secret FROM connections"))
+        rows = dict(database.execute("SELECT name, secret FROM objects WHERE collection = 'connections'"))
     assert set(rows) == set(OPTIONS)
     assert not (scene.appliance.data / "secrets" / "store-secrets.key").exists()
 

@@ -17,8 +17,8 @@ from urllib.parse import quote
 import httpx
 import pytest
 
-from mastio.stubs.template import PII, SENTENCE
 from mastio_client import Identity
+from mastio_llm.stubs.template import PII, SENTENCE
 from support.appliance import NGINX, Appliance, open_appliance, wait_until
 from support.threats.agent_kit import Kit
 from support.threats.canaries import canary, files_of, find, forms

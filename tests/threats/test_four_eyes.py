@@ -376,12 +376,10 @@ def test_the_log_says_who_asked_and_who_approved(people: People, strict: Judge) 
     assert people.appliance.verify() == 0
 
 
-def test_what_waits_survives_its_worker(people: People, strict: Judge) -> None:
+def test_what_waits_survives_control(people: People, strict: Judge) -> None:
     identifier = people.hold()
-    for slot in range(2):
-        people.appliance.kill_worker(slot)
-    people.appliance.wait_ready()
-    wait_until(lambda: people.ask("berta", "GET", HOLDS).status == 200, 10, "both workers are back")
+    people.appliance.replace_control()
+    wait_until(lambda: people.ask("berta", "GET", HOLDS).status == 200, 10, "control is back")
     strict.mark()
     strict.refused(people.approve(identifier, "anna"), OWN, f"{HOLDS}/{identifier}/approve")
     strict.mark()

@@ -105,7 +105,7 @@ class Anchors:
         self, open_reader: Callable[[], LogReader], record: Callable[[Entry], Awaitable[int]]
     ) -> AsyncIterator[None]:
         """Hand checkpoints over while this is open; each place gets a reader of its own."""
-        if self._services.worker.slot != 0:
+        if self._services.plane != "control":
             yield
             return
         figures, now = Figures(), self._services.now

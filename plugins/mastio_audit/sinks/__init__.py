@@ -57,7 +57,7 @@ async def carry(
     Raises `ConfigurationError`.
     """
     made = [(one, _make(one, services)) for one in settings]
-    if services.worker.slot != 0:
+    if services.plane != "control":
         yield
         return
     figures = Figures()

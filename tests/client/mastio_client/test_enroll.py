@@ -18,11 +18,13 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
-from mastio.cli import administer, agents, enroll, enrollments, providers
+from mastio import administer
+from mastio.cli import agents, enroll, enrollments
 from mastio.errors import ConfigurationError
 from mastio.pki.authority import Authority
 from mastio_client.enroll import FILES, Refused, Turn
 from mastio_client.proofs import parse_private_jwk
+from mastio_llm import commands as providers
 from support.command_verbs import run
 from support.control_server import Served
 

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from cryptography import x509
 
-from mastio.cli import connections
 from mastio.errors import ConfigurationError
+from mastio_egress import commands as connections
 from support.control_server import Served
 
 CANARY = "canary-of-the-cli-41c7"

@@ -8,9 +8,9 @@ import pytest
 
 from mastio.budgets import Claim, Window
 from mastio.services import Worker
-from mastio.store.base import BudgetRow
 from mastio.store.engine import Database
 from mastio.store.leases import LeaseStore
+from mastio_limits.budget import BudgetRow
 from support.control_plane import World
 
 BUDGETS = "/v1/admin/budgets"
@@ -18,7 +18,7 @@ MONTH = {"name": "m", "limit_usd": "0.100000001", "period": "month", "group": "t
 
 
 def row(world: World, name: str) -> BudgetRow:
-    return world.directory.budgets[name]
+    return world.directory.objects("budgets")[name]
 
 
 async def test_a_budgets_life(world: World, url: str) -> None:
@@ -45,7 +45,7 @@ async def test_a_budgets_life(world: World, url: str) -> None:
     world.clock.time += 40 * 86_400
     assert (await world.call("GET", f"{BUDGETS}/m")).json()["spent"] == 0
     assert (await world.call("DELETE", f"{BUDGETS}/m")).status_code == 204
-    assert not world.directory.budgets
+    assert not world.directory.objects("budgets")
     assert (await world.call("GET", f"{BUDGETS}/m")).status_code == 404
 
 
@@ -134,7 +134,7 @@ async def test_bad_budgets_are_not_stored(world: World, body: dict[str, Any], sa
         reply = await world.call(method, path, document)
         assert (reply.status_code, reply.json()["code"]) == (422, "invalid_body"), reply.text
         assert said in reply.json()["message"]
-    assert not world.directory.budgets
+    assert not world.directory.objects("budgets")
 
 
 @pytest.mark.parametrize(

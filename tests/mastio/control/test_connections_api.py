@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from mastio.connection_secrets import OPTIONS
+from mastio_egress.connection_secrets import OPTIONS
 from support.connection_samples import CREDENTIALS, authority_pem, client_pem, renewed_pem
 from support.control_plane import World
 
@@ -41,7 +41,7 @@ async def test_a_connections_life(world: World) -> None:
     assert (created.status_code, created.json()) == (201, ANSWER)
     assert (await world.call("GET", f"{CONNECTIONS}/billing")).json() == ANSWER
     assert (await world.call("GET", CONNECTIONS)).json() == {"items": [ANSWER], "next_cursor": None}
-    credential = world.directory.connections["billing"].credential
+    credential = world.directory.objects("connections")["billing"].credential
     assert credential is not None and credential.secret == CANARY
     again = await world.call("POST", CONNECTIONS, CONNECTION)
     assert (again.status_code, again.json()["code"]) == (409, "conflict")
@@ -53,13 +53,13 @@ async def test_a_connections_life(world: World) -> None:
     for method, body in (("GET", None), ("DELETE", None), ("PATCH", {}), ("PUT", {"base_url": "https://x.example"})):
         reply = await world.call(method, f"{CONNECTIONS}/billing", body)
         assert (reply.status_code, reply.json()["code"]) == (404, "not_found")
-    assert not world.directory.connections
+    assert not world.directory.objects("connections")
 
 
 async def test_everything_at_once(world: World) -> None:
     created = await world.call("POST", CONNECTIONS, {**CONNECTION, **EVERYTHING, "methods": ["get", "POST", "GET"]})
     assert (created.status_code, created.json()) == (201, {**ANSWER, **EVERYTHING})
-    row = world.directory.connections["billing"]
+    row = world.directory.objects("connections")["billing"]
     assert row.methods == ("GET", "POST") and row.limits.requests_per_minute == 60 and row.inspect_response
     left_out = await world.call("PATCH", f"{CONNECTIONS}/billing", {})
     nulls = await world.call(
@@ -98,7 +98,7 @@ async def test_the_secret_of_no_kind_comes_out(world: World, kind: str, caplog: 
     said = [await world.call("POST", CONNECTIONS, body)]
     expected = {"kind": kind, **sample.options, "secret_set": True}
     assert said[0].status_code == 201 and said[0].json()["credential"] == expected
-    row = world.directory.connections["billing"]
+    row = world.directory.objects("connections")["billing"]
     assert row.credential is not None and row.credential.secret == sample.secret
     assert row.credential.options == sample.options and sample.canary not in repr(row)
     said += [await world.call("GET", CONNECTIONS), await world.call("GET", f"{CONNECTIONS}/billing")]
@@ -219,7 +219,7 @@ async def test_bad_connections(world: World, more: dict[str, Any], said: str) ->
     reply = await world.call("POST", CONNECTIONS, {**CONNECTION, **more})
     assert (reply.status_code, reply.json()["code"]) == (422, "invalid_body")
     assert said in reply.json()["message"]
-    assert not world.directory.connections
+    assert not world.directory.objects("connections")
 
 
 async def test_a_rotation_changes_the_secret_and_nothing_else(world: World) -> None:
@@ -228,18 +228,18 @@ async def test_a_rotation_changes_the_secret_and_nothing_else(world: World) -> N
             "POST", CONNECTIONS, {"name": kind, "base_url": "https://api.example", "credential": sample.body}
         )
         assert made.status_code == 201
-        before = world.directory.connections[kind]
+        before = world.directory.objects("connections")[kind]
         fresh = renewed_pem() if kind == "certificate" else f"rotated-{kind}-00"
         turned = await world.call("PATCH", f"{CONNECTIONS}/{kind}", {"credential": {"secret": fresh}})
         assert turned.json() == made.json()
-        credential = world.directory.connections[kind].credential
+        credential = world.directory.objects("connections")[kind].credential
         assert credential is not None and before.credential is not None
         assert credential == replace(before.credential, secret=fresh)
         for wrong in ("", "short12", "two\nlines of it", None if kind == "certificate" else f"{fresh} "):
             if wrong is not None:
                 reply = await world.call("PATCH", f"{CONNECTIONS}/{kind}", {"credential": {"secret": wrong}})
                 assert reply.status_code == 422
-        assert world.directory.connections[kind].credential == credential
+        assert world.directory.objects("connections")[kind].credential == credential
 
 
 @pytest.mark.parametrize(
@@ -259,15 +259,15 @@ async def test_a_rotation_changes_the_secret_and_nothing_else(world: World) -> N
 )
 async def test_a_secret_does_not_follow_to_another_server(world: World, kind: str, moved: dict[str, Any]) -> None:
     await world.call("POST", CONNECTIONS, {**CONNECTION, "credential": CREDENTIALS[kind].body})
-    before = world.directory.connections["billing"]
+    before = world.directory.objects("connections")["billing"]
     reply = await world.call("PATCH", f"{CONNECTIONS}/billing", moved)
     assert (reply.status_code, reply.json()["code"]) == (422, "invalid_body")
     assert reply.json()["message"].startswith("credential.secret: ")
-    assert world.directory.connections["billing"] == before
+    assert world.directory.objects("connections")["billing"] == before
     fresh = {"secret": renewed_pem() if kind == "certificate" and "kind" not in moved.get("credential", {}) else CANARY}
     again = {**moved, "credential": {**moved.get("credential", {}), **fresh}}
     assert (await world.call("PATCH", f"{CONNECTIONS}/billing", again)).status_code == 200
-    credential = world.directory.connections["billing"].credential
+    credential = world.directory.objects("connections")["billing"].credential
     assert credential is not None and credential.secret == fresh["secret"]
 
 
@@ -280,13 +280,13 @@ async def test_what_stays_with_the_server_needs_no_secret(world: World) -> None:
     ]  # fmt: skip
     for change in changes:
         assert (await world.call("PATCH", f"{CONNECTIONS}/billing", change)).status_code == 200, change
-    credential = world.directory.connections["billing"].credential
+    credential = world.directory.objects("connections")["billing"].credential
     assert credential is not None and credential.secret == CREDENTIALS["oauth"].secret
     assert credential.options == {
         "token_url": "https://login.example/other", "client_id": "robot", "scope": "all", "client_auth": "body",
     }  # fmt: skip
     gone = await world.call("PATCH", f"{CONNECTIONS}/billing", {"credential": None})
-    assert gone.json()["credential"] is None and world.directory.connections["billing"].credential is None
+    assert gone.json()["credential"] is None and world.directory.objects("connections")["billing"].credential is None
     bare = await world.call("PATCH", f"{CONNECTIONS}/billing", {"credential": {"secret": CANARY}})
     assert bare.status_code == 422 and "credential.kind" in bare.json()["message"]
     assert (await world.call("PATCH", f"{CONNECTIONS}/billing", {"credential": BEARER})).status_code == 200
@@ -311,7 +311,7 @@ async def test_secret_files(world: World) -> None:
     body = {**CONNECTION, "credential": {"kind": "bearer", "secret_file": str(folder / "key")}}
     made = await world.call("POST", CONNECTIONS, body)
     assert made.status_code == 201 and made.json()["credential"] == {"kind": "bearer", "secret_set": True}
-    credential = world.directory.connections["billing"].credential
+    credential = world.directory.objects("connections")["billing"].credential
     assert credential is not None
     assert (credential.secret, credential.secret_file) == (CANARY, str(folder / "key"))
     outside = (world.data / "secrets" / "store-secrets.key", folder / "none", folder / "bad", Path("/etc/passwd"))
@@ -338,12 +338,12 @@ async def test_a_secret_that_cannot_be_had_is_not_thrown_away(world: World) -> N
     await world.call("POST", CONNECTIONS, CONNECTION)
     database = sqlite3.connect(world.data / "db" / "control.sqlite")
     with database:
-        sealed = database.execute("SELECT secret FROM connections").fetchone()[0]
-        database.execute("UPDATE connections SET secret = ?", (f"{sealed[:-2]}AA",))
+        sealed = database.execute("SELECT secret FROM objects").fetchone()[0]
+        database.execute("UPDATE objects SET secret = ?", (f"{sealed[:-2]}AA",))
     assert (await world.call("GET", f"{CONNECTIONS}/billing")).json()["credential"]["secret_set"] is False
     reply = await world.call("PATCH", f"{CONNECTIONS}/billing", {"redirects": True})
     assert reply.status_code == 422 and "cannot be had" in reply.json()["message"]
-    assert database.execute("SELECT secret FROM connections").fetchone()[0] is not None
+    assert database.execute("SELECT secret FROM objects").fetchone()[0] is not None
     database.close()
     assert (await world.call("PATCH", f"{CONNECTIONS}/billing", {"credential": {"secret": CANARY}})).status_code == 200
 
@@ -372,4 +372,4 @@ async def test_nothing_odd_is_more_than_refused(world: World, member: str) -> No
                 named = (member.partition(".")[0], "credential.secret: give it again")
                 assert reply.json()["message"].startswith(named), (odd, reply.text)
     for item in (await world.call("GET", CONNECTIONS)).json()["items"]:
-        assert world.directory.connections[item["name"]].base_url == item["base_url"]
+        assert world.directory.objects("connections")[item["name"]].base_url == item["base_url"]

@@ -5,9 +5,12 @@ from __future__ import annotations
 import pytest
 from fastapi.routing import APIRoute
 
-from mastio.control.routes import ROUTES
+from mastio.control.routes import ROUTES as OWN
 from mastio.exchange import OPEN
+from support.collections import COLLECTIONS
 from support.control_plane import World
+
+ROUTES = (*OWN, *(route for one in COLLECTIONS for route in one.routes()))
 
 
 def test_fastapi_has_exactly_the_rows_of_the_table(world: World) -> None:

@@ -13,7 +13,8 @@ import pytest
 from mastio.cedar.source import CedarError, verify_cedar
 from mastio.control.bodies import describe, refuse_body
 from mastio.errors import BadRequest
-from mastio.store.control import STARTER
+from mastio_policy.collection import POLICIES as COLLECTION
+from mastio_policy.collection import STARTER
 from support.control_plane import World
 
 PROVIDERS, POLICIES = "/v1/admin/providers", "/v1/admin/policies"
@@ -31,21 +32,21 @@ async def test_a_providers_life(world: World) -> None:
     }  # fmt: skip
     assert created.json() == expected == (await world.call("GET", f"{PROVIDERS}/main")).json()
     assert (await world.call("GET", PROVIDERS)).json() == {"items": [expected], "next_cursor": None}
-    assert world.directory.providers["main"].api_key == CANARY
+    assert world.directory.objects("providers")["main"].api_key == CANARY
     again = await world.call("POST", PROVIDERS, PROVIDER)
     assert (again.status_code, again.json()["code"]) == (409, "conflict")
     patch = {"models": ["gpt-*"], "aliases": {"fast": "gpt-mini"}, "weight": 3, "timeouts": {"connect": 1.5},
              "allow_addresses": ["127.0.0.1/32", "::1"]}  # fmt: skip
     patched = await world.call("PATCH", f"{PROVIDERS}/main", patch)
     assert patched.json() == {**expected, **patch}
-    assert world.directory.providers["main"].api_key == CANARY
+    assert world.directory.objects("providers")["main"].api_key == CANARY
     put = await world.call("PUT", f"{PROVIDERS}/main", {"kind": "openai", "base_url": "http://127.0.0.1:9/v1"})
     assert put.json() == {**expected, "base_url": "http://127.0.0.1:9/v1", "api_key_set": False}
     assert (await world.call("DELETE", f"{PROVIDERS}/main")).status_code == 204
     for method in ("GET", "DELETE"):
         assert (await world.call(method, f"{PROVIDERS}/main")).status_code == 404
     assert (await world.call("PATCH", f"{PROVIDERS}/main", {})).status_code == 404
-    assert not world.directory.providers
+    assert not world.directory.objects("providers")
 
 
 async def test_a_key_that_cannot_be_had_is_not_thrown_away(world: World) -> None:
@@ -54,13 +55,13 @@ async def test_a_key_that_cannot_be_had_is_not_thrown_away(world: World) -> None
     database = sqlite3.connect(world.data / "db" / "control.sqlite")
 
     def sealed() -> str | None:
-        kept: str | None = database.execute("SELECT api_key FROM providers").fetchone()[0]
+        kept: str | None = database.execute("SELECT secret FROM objects").fetchone()[0]
         return kept
 
     before = sealed()
     assert before is not None
     with database:
-        database.execute("UPDATE providers SET api_key = ?", (f"{before[:-2]}AA",))
+        database.execute("UPDATE objects SET secret = ?", (f"{before[:-2]}AA",))
     assert (await world.call("GET", f"{PROVIDERS}/main")).json()["api_key_set"] is False
     for change in ({"weight": 2}, {"base_url": "https://api.example/v2"}, {"base_url": "https://other.example/v1"}):
         reply = await world.call("PATCH", f"{PROVIDERS}/main", change)
@@ -99,12 +100,12 @@ async def test_a_secret_does_not_follow_to_another_server(world: World) -> None:
     moved = {"base_url": "https://thief.example/v1"}
     reply = await world.call("PATCH", f"{PROVIDERS}/main", moved)
     assert (reply.status_code, reply.json()["code"]) == (422, "invalid_body")
-    assert world.directory.providers["main"].base_url == PROVIDER["base_url"]
+    assert world.directory.objects("providers")["main"].base_url == PROVIDER["base_url"]
     assert (await world.call("PATCH", f"{PROVIDERS}/main", {"base_url": "https://api.example/v2"})).status_code == 200
     assert (await world.call("PATCH", f"{PROVIDERS}/main", {**moved, "api_key": "sk-new"})).status_code == 200
-    assert world.directory.providers["main"].api_key == "sk-new"
+    assert world.directory.objects("providers")["main"].api_key == "sk-new"
     removed = await world.call("PATCH", f"{PROVIDERS}/main", {"api_key": None})
-    assert removed.json()["api_key_set"] is False and world.directory.providers["main"].api_key is None
+    assert removed.json()["api_key_set"] is False and world.directory.objects("providers")["main"].api_key is None
 
 
 async def test_secret_files(world: World) -> None:
@@ -165,7 +166,7 @@ async def test_bad_providers(world: World, more: dict[str, Any], said: str) -> N
     reply = await world.call("POST", PROVIDERS, {**PROVIDER, **more})
     assert (reply.status_code, reply.json()["code"]) == (422, "invalid_body")
     assert said in reply.json()["message"]
-    assert not world.directory.providers
+    assert not world.directory.objects("providers")
 
 
 async def test_a_policys_life(world: World) -> None:
@@ -177,13 +178,13 @@ async def test_a_policys_life(world: World) -> None:
     assert (await world.call("POST", POLICIES, {"name": "p", "cedar": PERMIT})).status_code == 409
     patched = await world.call("PATCH", f"{POLICIES}/p", {"enabled": False, "mode": "observe"})
     assert patched.json() == {**expected, "enabled": False, "mode": "observe"}
-    assert not world.directory.policies["p"].enabled
+    assert not world.directory.objects("policies")["p"].enabled
     put = await world.call("PUT", f"{POLICIES}/p", {"name": "p", "cedar": PERMIT})
     assert put.json() == expected
     assert (await world.call("PUT", f"{POLICIES}/p", {"name": "q", "cedar": PERMIT})).status_code == 422
     assert (await world.call("PUT", f"{POLICIES}/none", {"cedar": PERMIT})).status_code == 404
     assert (await world.call("DELETE", f"{POLICIES}/p")).status_code == 204
-    assert not world.directory.policies
+    assert not world.directory.objects("policies")
 
 
 @pytest.mark.parametrize(
@@ -205,18 +206,18 @@ async def test_bad_policies_are_not_stored(world: World, body: dict[str, Any]) -
         ("PUT", f"{POLICIES}/starter", body),
         ("PATCH", f"{POLICIES}/starter", body),
     ):
-        await world.store.policies.create(STARTER) if method == "PUT" else None
+        await world.store.of(COLLECTION).create(STARTER) if method == "PUT" else None
         reply = await world.call(method, path, document)
         assert (reply.status_code, reply.json()["code"]) == (422, "invalid_body")
-    assert dict(world.directory.policies) == {"starter": STARTER}
+    assert dict(world.directory.objects("policies")) == {"starter": STARTER}
 
 
 @pytest.mark.parametrize(
     ("damage", "shown"),
     [
-        ("cedar = CAST(x'70ff' AS TEXT)", {"cedar": "The row of this policy in the database is damaged."}),
-        ("cedar = x'ff00'", {"cedar": "b'\\xff\\x00'"}),
-        ("mode = 'enforced'", {"mode": "enforced"}),
+        ("x'ff00'", {"cedar": "The row of this policy in the database is damaged."}),
+        ("json_set(document, '$.cedar', 7)", {"cedar": "7"}),
+        ("json_set(document, '$.mode', 'enforced')", {"mode": "enforced"}),
     ],
 )
 async def test_a_damaged_policy_is_shown_and_can_only_be_replaced(
@@ -224,7 +225,7 @@ async def test_a_damaged_policy_is_shown_and_can_only_be_replaced(
 ) -> None:
     body = {"name": "guard", "cedar": PERMIT, "enabled": True, "mode": "enforce"}
     assert (await world.call("POST", POLICIES, body)).status_code == 201
-    _damage(world, f"UPDATE policies SET {damage}")
+    _damage(world, f"UPDATE objects SET document = {damage}")
     found = (await world.call("GET", f"{POLICIES}/guard")).json()
     assert found == {**body, **shown}
     assert (await world.call("GET", POLICIES)).json()["items"] == [found]
@@ -248,7 +249,7 @@ async def test_lists_with_damaged_rows_are_answered(world: World) -> None:
         assert (await world.call("POST", PROVIDERS, {**PROVIDER, "name": name})).status_code == 201
     _damage(world, "UPDATE agents SET groups = '[' WHERE name = 'bob'")
     _damage(world, "UPDATE api_keys SET paths = CAST(x'ff00' AS TEXT) WHERE name = 'one'")
-    _damage(world, "UPDATE providers SET models = '[' WHERE name = 'main'")
+    _damage(world, "UPDATE objects SET document = json_set(document, '$.models', '[') WHERE name = 'main'")
     for path, left in ((agents, "alice"), (f"{agents}/alice/api-keys", "two"), (PROVIDERS, "other")):
         answer = await world.call("GET", path)
         assert answer.status_code == 200, answer.text

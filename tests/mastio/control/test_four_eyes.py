@@ -14,11 +14,12 @@ from fastapi.routing import APIRoute
 from sqlalchemy import Connection, text
 
 from mastio.control.four_eyes import REQUEST
-from mastio.control.models import SecretBody
 from mastio.exchange import Principal
 from mastio.identity import ROLES
-from mastio.store.control import STARTER
 from mastio.store.holds import KEEP_SECONDS, MAX_PENDING
+from mastio_llm.collection import SecretBody
+from mastio_policy.collection import POLICIES as COLLECTION
+from mastio_policy.collection import STARTER
 from support.control_plane import NOW, World, open_world
 
 POLICIES, ADMINS, HOLDS, AGENTS = "/v1/admin/policies", "/v1/admin/admins", "/v1/admin/holds", "/v1/admin/agents"
@@ -75,7 +76,7 @@ async def test_a_change_waits_and_is_carried_out(strict: World) -> None:
         "expires_at": "2027-01-15T09:00:00Z",
         "approve": f"{HOLDS}/{identifier}/approve",
     }
-    assert dict(strict.directory.policies) == {}
+    assert dict(strict.directory.objects("policies")) == {}
     shown = (await strict.call("GET", HOLDS)).json()["items"]
     assert shown == [
         {
@@ -98,7 +99,7 @@ async def test_a_change_waits_and_is_carried_out(strict: World) -> None:
     assert reply.status_code == 200
     made = {**POLICY, "enabled": True, "mode": "enforce"}
     assert reply.json() == {"id": identifier, "status": "approved", "result": {"status": 201, "body": made}}
-    assert strict.directory.policies["wide"].cedar == CEDAR
+    assert strict.directory.objects("policies")["wide"].cedar == CEDAR
     assert strict.door.facts == {
         "hold": identifier, "requested_by": "anna", "approved_by": "berta", "action": "admin.policies",
         "change": f"POST {POLICIES}", "result": 201,
@@ -111,7 +112,7 @@ async def test_a_change_waits_and_is_carried_out(strict: World) -> None:
 
 async def test_what_waits_and_what_does_not(strict: World) -> None:
     """By what happens, not by what is flagged: every change of the table, once with a second admin and once without."""
-    await strict.store.policies.create(STARTER)
+    await strict.store.of(COLLECTION).create(STARTER)
     await strict.store.admins.add("carla", "admin", "mastio_admin_carla", NOW)
     await strict.enrol("alice", token=await strict.token())
     held: list[tuple[str, str, Any]] = [
@@ -163,7 +164,7 @@ async def test_nobody_approves_alone(strict: World) -> None:
     hold = await ask(strict, "POST", POLICIES, POLICY)
     own = await decide(strict, hold, by=ANNA)
     assert (own.status_code, own.json()["code"]) == (403, "second_admin_required")
-    assert await status_of(strict, hold) == "pending" and dict(strict.directory.policies) == {}
+    assert await status_of(strict, hold) == "pending" and dict(strict.directory.objects("policies")) == {}
     assert (await decide(strict, hold)).status_code == 200
 
 
@@ -193,7 +194,7 @@ async def test_rejected_is_for_ever(strict: World, by: Principal) -> None:
     assert strict.door.facts == {"hold": hold["id"], "requested_by": "anna"}
     for verb in ("approve", "reject"):
         assert (await decide(strict, hold, verb)).status_code == 409
-    assert dict(strict.directory.policies) == {}
+    assert dict(strict.directory.objects("policies")) == {}
 
 
 async def test_a_hold_is_used_once(strict: World) -> None:
@@ -214,7 +215,7 @@ async def test_two_approvals_at_once_are_one(strict: World, url: str) -> None:
             replies = await asyncio.gather(decide(strict, hold), decide(other, hold), decide(other, hold))
             assert sorted(reply.status_code for reply in replies) == [200, 409, 409]
     await strict.directory.refresh()  # the other worker's last change too
-    assert len(strict.directory.policies) == 10
+    assert len(strict.directory.objects("policies")) == 10
 
 
 @pytest.mark.parametrize("who", ["anna", "berta"])
@@ -232,7 +233,7 @@ async def test_both_must_be_admins_when_it_is_approved(strict: World, who: str, 
     reply = await decide(strict, hold)
     expected = (409, "conflict") if who == "anna" else (403, "role_required")
     assert (reply.status_code, reply.json()["code"]) == expected
-    assert dict(strict.directory.policies) == {} and await status_of(strict, hold) == "pending"
+    assert dict(strict.directory.objects("policies")) == {} and await status_of(strict, hold) == "pending"
     if who == "berta":
         assert (await decide(strict, hold, by=CARLA)).status_code == 200
 
@@ -297,7 +298,7 @@ async def test_without_an_answer_of_the_store_nothing_is_done(strict: World) -> 
     ):  # fmt: skip
         reply = await strict.call(method, path, body, by)
         assert (reply.status_code, reply.json()["code"]) == (503, "store_unavailable")
-    assert dict(strict.directory.policies) == {}
+    assert dict(strict.directory.objects("policies")) == {}
     await strict.store.holds._database.write(rename("gone", "holds"))
     assert (await decide(strict, hold)).status_code == 200
 

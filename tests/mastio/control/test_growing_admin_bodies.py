@@ -12,9 +12,12 @@ from pydantic import BaseModel, ValidationError
 
 from mastio.cedar import source
 from mastio.cedar.source import MAX_LITERALS, PIECE, CedarError, read_cedar, verify_cedar
-from mastio.control.connection_models import ConnectionBody
-from mastio.control.models import AgentPatch, BudgetBody, EnrollmentRequest, PolicyBody, ProviderBody
-from mastio.control.redaction import RedactionBody
+from mastio.control.models import AgentPatch, EnrollmentRequest
+from mastio_egress.connection_models import ConnectionBody
+from mastio_limits.collection import BudgetBody
+from mastio_llm.collection import ProviderBody
+from mastio_policy.collection import PolicyBody
+from mastio_redaction.collection import RedactionBody
 from support.cpu_cost import verify_linear
 
 PERMIT = "permit(principal, action, resource)"

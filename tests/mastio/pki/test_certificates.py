@@ -23,7 +23,7 @@ from mastio.pki.certificates import (
     thumbprint,
     verify_chain,
 )
-from mastio.services import Trust
+from mastio.trust import Trust
 from support.authorities import DAY, ISSUER, NOW, ROOT, ROOT_KEY, TD, TRUST, URI, p256
 from support.weak_keys import WEAK
 

@@ -13,8 +13,9 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from mastio.errors import ConfigurationError
-from mastio.pki.authority import Authority, IssuedLeaf
+from mastio.pki.authority import Authority
 from mastio.pki.certificates import ChainError, Revoked, verify_chain
+from mastio.pki.public import IssuedLeaf
 from mastio.pki.ring import read_ring
 from mastio.pki.rotate import rotate_intermediate, rotate_root
 from support.authorities import DAY, TD, p256

@@ -14,7 +14,10 @@ from sqlalchemy import Connection, select
 
 from mastio.errors import BadRequest
 from mastio.store import tables
-from mastio.store.base import ConnectionCredential, ConnectionLimits, ConnectionRow, ProviderRow
+from mastio_egress.collection import CONNECTIONS
+from mastio_egress.connection import ConnectionCredential, ConnectionLimits, ConnectionRow
+from mastio_llm.collection import PROVIDERS
+from mastio_llm.provider import ProviderRow
 from support.stores import Opened, open_store
 
 CANARY = "canary-of-the-store-77"
@@ -47,7 +50,7 @@ async def seconds_until(condition: Callable[[], bool], limit: float = 5.0) -> fl
 
 
 def secret_of(opened: Opened, name: str = "billing") -> str | None:
-    row = opened.directory.connections.get(name)
+    row = opened.directory.objects("connections").get(name)
     return row.credential.secret if row is not None and row.credential is not None else None
 
 
@@ -56,20 +59,20 @@ def has_secret(opened: Opened, secret: str | None) -> Callable[[], bool]:
 
 
 async def test_every_field_is_kept(opened: Opened) -> None:
-    store = opened.store.connections
+    store = opened.store.of(CONNECTIONS)
     await store.create(ROW)
     bare = ConnectionRow("bare", "https://open.example")
     await store.create(bare)
-    assert await store.get("billing") == ROW == opened.directory.connections["billing"]
-    assert await store.get("bare") == bare == opened.directory.connections["bare"]
+    assert await store.get("billing") == ROW == opened.directory.objects("connections")["billing"]
+    assert await store.get("bare") == bare == opened.directory.objects("connections")["bare"]
     assert (await store.list(10)).items == [bare, ROW]
     with pytest.raises(BadRequest) as caught:
         await store.create(ROW)
     assert caught.value.code == "conflict"
     changed = await store.change("billing", lambda row: replace(row, methods=()))
-    assert changed == replace(ROW, methods=()) == opened.directory.connections["billing"]
+    assert changed == replace(ROW, methods=()) == opened.directory.objects("connections")["billing"]
     await store.delete("billing")
-    assert dict(opened.directory.connections) == {"bare": bare}
+    assert dict(opened.directory.objects("connections")) == {"bare": bare}
     for call in (store.get("billing"), store.delete("billing"), store.replace(ROW)):
         with pytest.raises(BadRequest) as caught:
             await call
@@ -77,24 +80,24 @@ async def test_every_field_is_kept(opened: Opened) -> None:
 
 
 async def test_the_secret_is_sealed_for_its_row(opened: Opened) -> None:
-    await opened.store.connections.create(ROW)
+    await opened.store.of(CONNECTIONS).create(ROW)
 
     def steal(connection: Connection) -> dict[str, object]:
-        row = dict(connection.execute(select(tables.connections)).one()._mapping)
-        connection.execute(tables.connections.insert().values({**row, "name": "thief"}))
+        row = dict(connection.execute(select(tables.objects)).one()._mapping)
+        connection.execute(tables.objects.insert().values({**row, "name": "thief"}))
         return row
 
     row = await opened.database.write(steal)
     assert CANARY not in str(row) and str(row["secret"]).startswith("v1.")
-    thief = await opened.store.connections.get("thief")
+    thief = await opened.store.of(CONNECTIONS).get("thief")
     assert thief.credential is not None and thief.credential.secret is None
     assert thief.credential.options == {"header": "X-Key", "prefix": "Token "}
-    assert await opened.store.connections.get("billing") == ROW
+    assert await opened.store.of(CONNECTIONS).get("billing") == ROW
 
 
 async def test_another_worker_sees_a_change_within_a_second(opened: Opened) -> None:
     async with open_store(opened.url, opened.data) as other:
-        store = opened.store.connections
+        store = opened.store.of(CONNECTIONS)
         await store.create(ROW)
         assert secret_of(opened) == CANARY  # here before the call returns
         assert await seconds_until(has_secret(other, CANARY)) < 1.0
@@ -105,7 +108,7 @@ async def test_another_worker_sees_a_change_within_a_second(opened: Opened) -> N
             assert await seconds_until(has_secret(other, f"rotated-{turn}-x")) < 1.0
         assert other.directory.version > version
         await store.delete("billing")
-        assert await seconds_until(lambda: not other.directory.connections) < 1.0
+        assert await seconds_until(lambda: not other.directory.objects("connections")) < 1.0
 
 
 async def test_a_file_that_is_written_anew_is_read_again_by_all_workers(
@@ -119,7 +122,7 @@ async def test_a_file_that_is_written_anew_is_read_again_by_all_workers(
     credential = ConnectionCredential("bearer", None, {}, str(file))
     async with open_store(opened.url, opened.data) as other:
         workers = (opened, other)
-        await opened.store.connections.create(replace(ROW, credential=credential))
+        await opened.store.of(CONNECTIONS).create(replace(ROW, credential=credential))
         for worker in workers:
             assert await seconds_until(has_secret(worker, "first-secret")) < 1.0
         told.clear()
@@ -164,10 +167,10 @@ async def test_a_providers_file_is_read_again_too(opened: Opened) -> None:
     folder.mkdir()
     (folder / "key").write_text("sk-first")
     row = ProviderRow("p", "openai", "https://x.example/v1", api_key_file=str(folder / "key"))
-    await opened.store.providers.create(row)
-    assert opened.directory.providers["p"].api_key == "sk-first"
+    await opened.store.of(PROVIDERS).create(row)
+    assert opened.directory.objects("providers")["p"].api_key == "sk-first"
     put_in_place(folder / "key", "sk-second")
-    assert await seconds_until(lambda: opened.directory.providers["p"].api_key == "sk-second") < 1.0
+    assert await seconds_until(lambda: opened.directory.objects("providers")["p"].api_key == "sk-second") < 1.0
 
 
 def test_a_secret_is_in_no_representation() -> None:

@@ -11,12 +11,14 @@ import pytest
 from sqlalchemy import Connection, select
 
 from mastio.errors import AuthenticationError, MastioError
-from mastio.store import collection, tables
+from mastio.store import tables
 from mastio.store.admins import hash_admin_token
 from mastio.store.agents import KEEP_SECONDS, AgentChanges
-from mastio.store.base import PolicyRow, ProviderRow
-from mastio.store.control import STARTER, bootstrap
+from mastio.store.control import bootstrap
 from mastio.store.keys import FileKeys
+from mastio_llm.collection import PROVIDERS
+from mastio_llm.provider import ProviderRow
+from mastio_policy.collection import POLICIES, STARTER, PolicyRow
 from support.store_observations import code_of, count
 from support.stores import DAY, NOW, Opened, enrol, leaf_for, open_store
 
@@ -131,44 +133,44 @@ async def test_agents_are_listed_by_name_and_status(opened: Opened) -> None:
 
 
 async def test_providers_are_kept_and_their_secret_is_sealed(opened: Opened) -> None:
-    store = opened.store.providers
+    store = opened.store.of(PROVIDERS)
     assert await store.create(PROVIDER) == PROVIDER
-    assert opened.directory.providers["openai"] == PROVIDER == await store.get("openai")
-    raw = await opened.database.read(lambda c: c.execute(select(tables.providers)).one())
-    assert "sk-canary" not in str(raw) and raw.api_key.startswith("v1.")
+    assert opened.directory.objects("providers")["openai"] == PROVIDER == await store.get("openai")
+    raw = await opened.database.read(lambda c: c.execute(select(tables.objects)).one())
+    assert "sk-canary" not in str(raw) and raw.secret.startswith("v1.")
     assert await code_of(store.create(PROVIDER)) == "conflict"
     changed = await store.change("openai", lambda row: replace(row, weight=7))
-    assert changed == replace(PROVIDER, weight=7) == opened.directory.providers["openai"]
+    assert changed == replace(PROVIDER, weight=7) == opened.directory.objects("providers")["openai"]
     replaced = ProviderRow("openai", "openai", "https://other.example/v1")
     await store.replace(replaced)
-    assert opened.directory.providers["openai"] == replaced
+    assert opened.directory.objects("providers")["openai"] == replaced
     await store.delete("openai")
-    assert dict(opened.directory.providers) == {}
+    assert dict(opened.directory.objects("providers")) == {}
     for call in (store.get("openai"), store.delete("openai"), store.replace(PROVIDER)):
         assert await code_of(call) == "not_found"
 
 
 async def test_a_sealed_secret_does_not_open_in_another_row(opened: Opened) -> None:
-    await opened.store.providers.create(PROVIDER)
+    await opened.store.of(PROVIDERS).create(PROVIDER)
 
     def move(connection: Connection) -> None:
-        row = connection.execute(select(tables.providers)).one()
-        values = {**row._mapping, "name": "thief", "base_url": "https://thief.example/v1"}
-        connection.execute(tables.providers.insert().values(values))
+        row = connection.execute(select(tables.objects)).one()
+        values = {**row._mapping, "name": "thief"}
+        connection.execute(tables.objects.insert().values(values))
 
     await opened.database.write(move)
-    assert (await opened.store.providers.get("thief")).api_key is None
-    assert (await opened.store.providers.get("openai")).api_key == "sk-canary"
+    assert (await opened.store.of(PROVIDERS).get("thief")).api_key is None
+    assert (await opened.store.of(PROVIDERS).get("openai")).api_key == "sk-canary"
 
 
 async def test_a_secret_file_is_read_from_its_folder_only(opened: Opened) -> None:
     folder = opened.data / "secrets" / "providers"
     folder.mkdir()
     (folder / "key").write_text("sk-file\n")
-    await opened.store.providers.create(
+    await opened.store.of(PROVIDERS).create(
         ProviderRow("p", "openai", "https://x.example/v1", api_key_file=str(folder / "key"))
     )
-    assert opened.directory.providers["p"].api_key == "sk-file"
+    assert opened.directory.objects("providers")["p"].api_key == "sk-file"
     (folder / "link").symlink_to(opened.data / "secrets" / "store-secrets.key")
     (folder / "edge.key").write_text("an own key, wherever it lies")
     (folder / "empty").write_text("\n")
@@ -177,16 +179,16 @@ async def test_a_secret_file_is_read_from_its_folder_only(opened: Opened) -> Non
     bad = ("../store-secrets.key", "link", "edge.key", "empty", "long", "binary", "none", "")
     for path in (folder / name for name in bad):
         row = ProviderRow("p", "openai", "https://x.example/v1", api_key_file=str(path))
-        await opened.store.providers.replace(row)
-        assert opened.directory.providers["p"].api_key is None
+        await opened.store.of(PROVIDERS).replace(row)
+        assert opened.directory.objects("providers")["p"].api_key is None
 
 
 async def test_policies_are_kept(opened: Opened) -> None:
     row = PolicyRow("p", "permit(principal, action, resource);", True, "observe")
-    await opened.store.policies.create(row)
-    assert opened.directory.policies["p"] == row
-    await opened.store.policies.change("p", lambda old: replace(old, enabled=False))
-    assert opened.directory.policies["p"] == replace(row, enabled=False)
+    await opened.store.of(POLICIES).create(row)
+    assert opened.directory.objects("policies")["p"] == row
+    await opened.store.of(POLICIES).change("p", lambda old: replace(old, enabled=False))
+    assert opened.directory.objects("policies")["p"] == replace(row, enabled=False)
 
 
 async def test_admin_tokens_are_found_by_their_keyed_hash(opened: Opened) -> None:
@@ -259,12 +261,12 @@ async def test_of_two_admins_who_remove_each_other_one_stays(opened: Opened) -> 
 
 
 async def test_every_change_makes_one_revision_and_a_refusal_none(opened: Opened) -> None:
-    await opened.store.policies.create(STARTER)
+    await opened.store.of(POLICIES).create(STARTER)
     before = await revision(opened)
     await enrol(opened, "alice")
     assert await revision(opened) == before + 2  # the request, its approval
     assert opened.directory.agents["alice"].version == before + 2
-    await code_of(opened.store.policies.create(STARTER))
+    await code_of(opened.store.of(POLICIES).create(STARTER))
     await code_of(opened.store.agents.revoke("nobody", None, NOW))
     assert await revision(opened) == before + 2
 
@@ -295,30 +297,30 @@ async def test_a_cancelled_change_is_whole_or_not_there(opened: Opened) -> None:
 
 
 async def test_the_first_admin_and_the_starter_policy_are_made_once(opened: Opened) -> None:
-    path = await bootstrap(opened.store, opened.data, now=lambda: NOW)
+    path = await bootstrap(opened.store, opened.data, {}, now=lambda: NOW)
     token = path.read_text().strip()
     assert path == opened.data / "secrets" / "admin-token" and path.stat().st_mode & 0o777 == 0o600
     assert token.startswith("mastio_admin_") and len(token) == len("mastio_admin_") + 43
     admin = opened.directory.admins[hash_admin_token(FileKeys(opened.data), token)]
     assert (admin.name, admin.role) == ("first", "admin")
-    assert dict(opened.directory.policies) == {"starter": STARTER}
-    await opened.store.policies.delete("starter")
+    assert dict(opened.directory.objects("policies")) == {"starter": STARTER}
+    await opened.store.of(POLICIES).delete("starter")
     path.unlink()
-    await bootstrap(opened.store, opened.data)
-    assert not path.exists() and dict(opened.directory.policies) == {}
+    await bootstrap(opened.store, opened.data, {})
+    assert not path.exists() and dict(opened.directory.objects("policies")) == {}
 
 
 async def test_bootstrap_goes_on_after_a_crash_in_between(opened: Opened) -> None:
     path = opened.data / "secrets" / "admin-token"
     token = "mastio_admin_" + "y" * 43
     path.write_text(token)
-    await opened.store.policies.create(STARTER)
-    await bootstrap(opened.store, opened.data)
+    await opened.store.of(POLICIES).create(STARTER)
+    await bootstrap(opened.store, opened.data, {})
     assert hash_admin_token(FileKeys(opened.data), token) in opened.directory.admins
 
 
 async def test_secrets_are_in_no_file_of_the_database(opened: Opened, tmp_path: Path) -> None:
-    await opened.store.providers.create(PROVIDER)
+    await opened.store.of(PROVIDERS).create(PROVIDER)
     _, text = await opened.store.tokens.create("*", 1, NOW + 60, "op", NOW)
     for file in (tmp_path / "db").glob("*") if (tmp_path / "db").exists() else ():
         raw = file.read_bytes()
@@ -326,10 +328,10 @@ async def test_secrets_are_in_no_file_of_the_database(opened: Opened, tmp_path: 
 
 
 async def test_a_collection_has_so_many_objects(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(collection, "MOST_ROWS", 2)
+    monkeypatch.setattr(opened.store.of(POLICIES), "_collection", replace(POLICIES, most=2))
     for name in ("a", "b"):
-        await opened.store.policies.create(PolicyRow(name, "permit(principal, action, resource);"))
-    with pytest.raises(MastioError, match="There may be 2 of them"):
-        await opened.store.policies.create(PolicyRow("c", "permit(principal, action, resource);"))
-    await opened.store.policies.delete("a")
-    await opened.store.policies.create(PolicyRow("c", "permit(principal, action, resource);"))
+        await opened.store.of(POLICIES).create(PolicyRow(name, "permit(principal, action, resource);"))
+    with pytest.raises(MastioError, match="There may be 2 policies"):
+        await opened.store.of(POLICIES).create(PolicyRow("c", "permit(principal, action, resource);"))
+    await opened.store.of(POLICIES).delete("a")
+    await opened.store.of(POLICIES).create(PolicyRow("c", "permit(principal, action, resource);"))

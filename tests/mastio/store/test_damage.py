@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import Connection, text
@@ -12,60 +13,60 @@ from sqlalchemy import Connection, text
 from mastio.errors import BadRequest, ConfigurationError, Unavailable
 from mastio.exchange import Restriction
 from mastio.store.api_keys import NewApiKey
-from mastio.store.base import (
-    AllowedTool,
-    BudgetRow,
-    ClassRule,
-    ConnectionRow,
-    DetectorRow,
-    PolicyRow,
-    ProviderRow,
-    RedactionRow,
-    TypeRule,
-)
 from mastio.store.keys import FileKeys
+from mastio_detectors.collection import DETECTORS
+from mastio_detectors.detector_policy import AllowedTool, ClassRule, DetectorRow
+from mastio_egress.collection import CONNECTIONS
+from mastio_egress.connection import ConnectionRow
+from mastio_limits.budget import BudgetRow
+from mastio_limits.collection import BUDGETS
+from mastio_llm.collection import PROVIDERS
+from mastio_llm.provider import ProviderRow
+from mastio_policy.collection import POLICIES, PolicyRow
+from mastio_redaction.collection import REDACTION
+from mastio_redaction.redaction_policy import RedactionRow, TypeRule
+from support.collections import COLLECTIONS
 from support.databases import create_migrated_file
 from support.stores import NOW, Opened, enrol, open_store
 
 SETS = ("redaction", "detectors", "budgets")
-DAMAGE = {
+DOCUMENTS = {
     "redaction": [
-        "UPDATE redaction SET document = substr(document, 1, 20) WHERE name = 'half'",
-        "UPDATE redaction SET document = '[]' WHERE name = 'half'",
-        'UPDATE redaction SET document = \'{"types": {"IBAN": {"action": "maybe"}}}\' WHERE name = \'half\'',
-        "UPDATE redaction SET document = x'ff00' WHERE name = 'half'",
-        "UPDATE redaction SET document = CAST(x'7bff' AS TEXT) WHERE name = 'half'",
-        "UPDATE redaction SET document = replace(document, 'agents', 'agentz') WHERE name = 'half'",
-        "UPDATE redaction SET document = json_remove(document, '$.agents') WHERE name = 'half'",
-        "UPDATE redaction SET document = replace(document, 'strategy', 'strategz') WHERE name = 'half'",
+        "substr(document, 1, 20)",
+        "'[]'",
+        'json_set(document, \'$.types\', json(\'{"IBAN": {"action": "maybe"}}\'))',
+        "x'ff00'",
+        "CAST(x'7bff' AS TEXT)",
+        "replace(document, 'agents', 'agentz')",
+        "json_remove(document, '$.agents')",
+        "replace(document, 'strategy', 'strategz')",
     ],
     "detectors": [
-        "UPDATE detectors SET document = substr(document, 1, 20) WHERE name = 'half'",
-        "UPDATE detectors SET document = '{\"tools\": [{\"sha256\": 1}]}' WHERE name = 'half'",
-        "UPDATE detectors SET document = replace(document, 'classes', 'clastes') WHERE name = 'half'",
-        "UPDATE detectors SET document = replace(document, 'block_threshold', 'block_thresholt') WHERE name = 'half'",
-        "UPDATE detectors SET document = json_remove(document, '$.tools[0].sha256') WHERE name = 'half'",
+        "substr(document, 1, 20)",
+        "json_set(document, '$.tools', json('[{\"sha256\": 1}]'))",
+        "replace(document, 'classes', 'clastes')",
+        "replace(document, 'block_threshold', 'block_thresholt')",
+        "json_remove(document, '$.tools[0].sha256')",
     ],
     "budgets": [
-        "UPDATE budgets SET unit = 'furlongs' WHERE name = 'half'",
-        "UPDATE budgets SET period = 'fortnight' WHERE name = 'half'",
-        "UPDATE budgets SET amount = -1 WHERE name = 'half'",
-        "UPDATE budgets SET amount = 'many' WHERE name = 'half'",
-        "UPDATE budgets SET subject = 'alice' WHERE name = 'half'",
-        "UPDATE budgets SET series = CAST(x'ff00' AS TEXT) WHERE name = 'half'",
+        "json_set(document, '$.unit', 'furlongs')",
+        "json_set(document, '$.period', 'fortnight')",
+        "json_set(document, '$.limit', -1)",
+        "json_set(document, '$.limit', 'many')",
+        "json_set(document, '$.subject', 'alice')",
+        "CAST(CAST(document AS BLOB) || x'ff00' AS TEXT)",
     ],
-    "policies": [
-        "UPDATE policies SET cedar = x'ff00' WHERE name = 'half'",
-        "UPDATE policies SET cedar = CAST(x'70ff' AS TEXT) WHERE name = 'half'",
-    ],
-    "providers": [
-        "UPDATE providers SET models = '[' WHERE name = 'half'",
-        "UPDATE providers SET base_url = CAST(x'ff00' AS TEXT) WHERE name = 'half'",
-    ],
-    "connections": [
-        "UPDATE connections SET document = '{' WHERE name = 'half'",
-        "UPDATE connections SET document = CAST(x'ff00' AS TEXT) WHERE name = 'half'",
-    ],
+    "policies": ["x'ff00'", "CAST(x'70ff' AS TEXT)"],
+    "providers": ["json_set(document, '$.models', '[')", "CAST(x'ff00' AS TEXT)"],
+    "connections": ["'{'", "CAST(x'ff00' AS TEXT)"],
+}
+"""What the document of the object `half` becomes, as SQL."""
+
+DAMAGE = {
+    **{
+        section: [f"UPDATE objects SET document = {it} WHERE collection = '{section}' AND name = 'half'" for it in them]
+        for section, them in DOCUMENTS.items()
+    },
     "agents": [
         "UPDATE agents SET groups = '[' WHERE name = 'half'",
         "UPDATE agents SET attributes = '[]' WHERE name = 'half'",
@@ -94,16 +95,25 @@ async def fill(opened: Opened) -> None:
     store = opened.store
     for name in ("half", "mallory", "trudy"):
         await enrol(opened, name)
-    await store.redaction.create(RedactionRow("half", {"IBAN": TypeRule("block")}, agents=("a*",), never=("x",)))
-    await store.detectors.create(
+    await store.of(REDACTION).create(RedactionRow("half", {"IBAN": TypeRule("block")}, agents=("a*",), never=("x",)))
+    await store.of(DETECTORS).create(
         DetectorRow("half", {"pii": ClassRule("block", 3, 5)}, ("a*",), tools=(AllowedTool("t", "ab"),))
     )
-    await store.budgets.create(BudgetRow("half", "tokens", 5, "day", "series"))
-    await store.policies.create(PolicyRow("half", "permit(principal, action, resource);"))
-    await store.providers.create(ProviderRow("half", "openai", "https://api.example/v1"))
-    await store.connections.create(ConnectionRow("half", "https://api.example"))
+    await store.of(BUDGETS).create(BudgetRow("half", "tokens", 5, "day", "series"))
+    await store.of(POLICIES).create(PolicyRow("half", "permit(principal, action, resource);"))
+    await store.of(PROVIDERS).create(ProviderRow("half", "openai", "https://api.example/v1"))
+    await store.of(CONNECTIONS).create(ConnectionRow("half", "https://api.example"))
     await store.admins.add("half", "admin", "mastio_admin_half", NOW)
     await store.api_keys.create(NewApiKey("half", "default", Restriction(), None), "op", NOW)
+
+
+def rows_of(opened: Opened, section: str) -> Any:
+    return opened.directory.objects(section) if section in DOCUMENTS else getattr(opened.directory, section)
+
+
+def store_of(opened: Opened, section: str) -> Any:
+    known = {one.name: one for one in COLLECTIONS}
+    return opened.store.of(known[section]) if section in known else getattr(opened.store, section)
 
 
 def damage(opened: Opened, section: str, statement: str) -> None:
@@ -111,7 +121,11 @@ def damage(opened: Opened, section: str, statement: str) -> None:
     database = sqlite3.connect(opened.data / "db" / "control.sqlite", timeout=30)
     with database:
         database.execute(statement)
-        database.execute(f"UPDATE revision SET value = value + 1, {section} = value + 1")
+        if section in DOCUMENTS:
+            database.execute("UPDATE revision SET value = value + 1")
+            database.execute("UPDATE sections SET value = (SELECT value FROM revision) WHERE name = ?", (section,))
+        else:
+            database.execute(f"UPDATE revision SET value = value + 1, {section} = value + 1")
         if section in ("agents", "api_keys"):
             database.execute(f"UPDATE {section} SET version = (SELECT value FROM revision)")
     database.close()
@@ -138,7 +152,7 @@ async def test_a_damaged_row_hides_no_revocation(opened_sqlite: Opened, section:
         for one in (opened, fresh):
             await one.directory.refresh()
             assert one.directory.healthy
-            rows = getattr(one.directory, section)
+            rows = rows_of(one, section)
             if section in SETS:
                 assert rows["half"].is_damaged
             elif section == "policies":
@@ -156,17 +170,17 @@ async def test_a_damaged_row_hides_no_revocation(opened_sqlite: Opened, section:
 async def test_a_damaged_row_is_shown_and_can_be_replaced_or_removed(opened_sqlite: Opened, section: str) -> None:
     opened = opened_sqlite
     await fill(opened)
-    collection = getattr(opened.store, section)
+    collection = store_of(opened, section)
     good = await collection.get("half")
     damage(opened, section, DAMAGE[section][0])
     assert "half" in [row.name for row in (await collection.list(10)).items]
     if section in SETS:
         assert (await collection.get("half")).is_damaged
     await collection.replace(good)
-    assert getattr(opened.directory, section)["half"] == good
+    assert rows_of(opened, section)["half"] == good
     damage(opened, section, DAMAGE[section][0])
     await collection.delete("half")
-    assert "half" not in getattr(opened.directory, section)
+    assert "half" not in rows_of(opened, section)
 
 
 async def test_rows_are_what_was_written(opened_sqlite: Opened) -> None:
@@ -176,9 +190,9 @@ async def test_rows_are_what_was_written(opened_sqlite: Opened) -> None:
     judged = DetectorRow("all", {"pii": ClassRule("block", 3, 5)}, ("a",), ("m",), ("k",), "block", tools)
     budget = BudgetRow("all", "usd", 7, "month", "s", "group", "team")
     store, directory = opened_sqlite.store, opened_sqlite.directory
-    assert await store.redaction.create(wanted) == directory.redaction["all"] == wanted
-    assert await store.detectors.create(judged) == directory.detectors["all"] == judged
-    assert await store.budgets.create(budget) == directory.budgets["all"] == budget
+    assert await store.of(REDACTION).create(wanted) == directory.objects("redaction")["all"] == wanted
+    assert await store.of(DETECTORS).create(judged) == directory.objects("detectors")["all"] == judged
+    assert await store.of(BUDGETS).create(budget) == directory.objects("budgets")["all"] == budget
 
 
 @pytest.mark.parametrize(
@@ -212,13 +226,15 @@ async def test_a_damaged_signing_key_hides_no_other_one(opened_sqlite: Opened, s
 async def test_a_damaged_name_hides_no_revocation(opened_sqlite: Opened, section: str, name: str) -> None:
     opened = opened_sqlite
     await fill(opened)
-    damage(opened, section, f"UPDATE {section} SET name = {name} WHERE name = 'half'")
+    table = "objects" if section in DOCUMENTS else section
+    of_section = f"name = 'half' AND collection = '{section}'" if section in DOCUMENTS else "name = 'half'"
+    damage(opened, section, f"UPDATE {table} SET name = {name} WHERE {of_section}")
     async with open_store(opened.url, opened.data) as fresh:
         await fresh.store.agents.revoke("mallory", None, NOW)
         for one in (opened, fresh):
             await one.directory.refresh()
             assert one.directory.agents["mallory"].status == "revoked"
-        rows = getattr(fresh.directory, section)
+        rows = fresh.directory.objects(section) if section in DOCUMENTS else rows_of(fresh, section)
         assert all(isinstance(row.name, str) for row in rows.values())
         assert "half" not in {row.name for row in rows.values()}
         if section in (*SETS, "policies"):
@@ -230,7 +246,7 @@ async def test_an_error_of_the_database_is_no_damage(opened_sqlite: Opened) -> N
     opened = opened_sqlite
     await fill(opened)
     before = dict(opened.directory.agents)
-    damage(opened, "budgets", "ALTER TABLE budgets RENAME TO lost")
+    damage(opened, "budgets", "ALTER TABLE objects RENAME TO lost")
     with pytest.raises(Unavailable):
         await opened.directory.refresh()
     assert not opened.directory.healthy
@@ -244,7 +260,7 @@ LISTED = [case for case in CASES if case[0] not in (*SETS, "policies", "api_keys
 async def test_a_damaged_row_is_left_out_of_the_list(opened_sqlite: Opened, section: str, statement: str) -> None:
     opened = opened_sqlite
     await fill(opened)
-    collection = getattr(opened.store, section)
+    collection = store_of(opened, section)
     whole = [item.name for item in (await collection.list(10)).items]
     damage(opened, section, statement)
     page = await collection.list(10)
@@ -288,12 +304,14 @@ async def test_values_of_the_wrong_type_are_damage_on_every_database(opened: Ope
 
     def write(connection: Connection, version: int) -> None:
         for section, (column, value) in texts.items():
-            statement = f"UPDATE {section} SET {column} = :value, version = :version WHERE name = 'half'"
+            table, among = ("objects", f" AND collection = '{section}'") if section in DOCUMENTS else (section, "")
+            statement = f"UPDATE {table} SET {column} = :value, version = :version WHERE name = 'half'{among}"
             connection.execute(text(statement), {"value": value, "version": version})
 
     await opened.database.change(write, *texts)
     await opened.directory.refresh()
-    assert opened.directory.redaction["half"].is_damaged and opened.directory.detectors["half"].is_damaged
+    for section in ("redaction", "detectors"):
+        assert opened.directory.objects(section)["half"].is_damaged
     assert "half" not in opened.directory.agents and not opened.directory.admins
     await opened.store.agents.revoke("mallory", None, NOW)
     assert opened.directory.agents["mallory"].status == "revoked"

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import select
 
 from mastio.errors import BadRequest, Denied
-from mastio.pki.authority import IssuedLeaf
+from mastio.pki.public import IssuedLeaf
 from mastio.store import tables
 from mastio.store.agents import AgentChanges
 from mastio.store.base import Enrollment

@@ -11,15 +11,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import Connection, update
 
 from mastio.errors import ConfigurationError, Unavailable
 from mastio.store import tables
-from mastio.store.base import PolicyRow
 from mastio.store.engine import Database
 from mastio.store.hot import HotDirectory
 from mastio.store.keys import FileKeys
 from mastio.store.migrate import upgrade
+from mastio_policy.collection import POLICIES, PolicyRow
 from support.stores import NOW, Opened, enrol, open_store
 
 
@@ -38,10 +38,10 @@ async def test_another_workers_changes_are_seen_within_a_second(opened: Opened) 
         await other.store.agents.revoke("alice", None, NOW)
         assert other.directory.agents["alice"].status == "revoked"
         assert await seconds_until(lambda: opened.directory.agents["alice"].status == "revoked") < 1
-        await other.store.policies.create(PolicyRow("p", "permit(principal, action, resource);"))
-        assert await seconds_until(lambda: "p" in opened.directory.policies) < 1
-        await other.store.policies.delete("p")
-        assert await seconds_until(lambda: "p" not in opened.directory.policies) < 1
+        await other.store.of(POLICIES).create(PolicyRow("p", "permit(principal, action, resource);"))
+        assert await seconds_until(lambda: "p" in opened.directory.objects("policies")) < 1
+        await other.store.of(POLICIES).delete("p")
+        assert await seconds_until(lambda: "p" not in opened.directory.objects("policies")) < 1
         assert opened.directory.agents == other.directory.agents
 
 
@@ -78,9 +78,13 @@ async def test_a_broken_callback_does_not_stop_the_following(opened: Opened, cap
 async def test_an_older_database_put_in_place_is_loaded_anew(opened: Opened) -> None:
     await enrol(opened, "alice")
     version = opened.directory.version
-    await opened.database.write(lambda c: c.execute(update(tables.revision).values(value=0, agents=0)))
-    await opened.database.write(lambda c: c.execute(tables.certificates.delete()))
-    await opened.database.write(lambda c: c.execute(tables.agents.delete()))
+
+    def put_in_place(connection: Connection) -> None:
+        connection.execute(update(tables.revision).values(value=0, agents=0))
+        connection.execute(tables.certificates.delete())
+        connection.execute(tables.agents.delete())
+
+    await opened.database.write(put_in_place)
     await seconds_until(lambda: not opened.directory.agents)
     assert opened.directory.version > version
 
@@ -175,14 +179,14 @@ async def test_a_revocation_does_not_wait_for_policies_that_are_prepared(opened:
     async with open_store(opened.url, opened.data) as other:
         await enrol(other, "alice")
         opened.directory.before("policies", prepare)
-        await other.store.policies.create(PolicyRow("slow", "permit(principal, action, resource);"))
+        await other.store.of(POLICIES).create(PolicyRow("slow", "permit(principal, action, resource);"))
         await asyncio.wait_for(begun.wait(), 3)
         version = opened.directory.version
         await other.store.agents.revoke("alice", None, NOW)
         assert await seconds_until(lambda: opened.directory.agents["alice"].status == "revoked") < 1
-        assert "slow" not in opened.directory.policies
+        assert "slow" not in opened.directory.objects("policies")
         may_end.set()
-        assert await seconds_until(lambda: "slow" in opened.directory.policies) < 1
+        assert await seconds_until(lambda: "slow" in opened.directory.objects("policies")) < 1
         assert opened.directory.version > version
 
 
@@ -192,5 +196,5 @@ async def test_policies_are_in_force_although_preparing_them_failed(opened: Open
 
     opened.directory.before("policies", prepare)
     async with open_store(opened.url, opened.data) as other:
-        await other.store.policies.create(PolicyRow("p", "permit(principal, action, resource);"))
-        assert await seconds_until(lambda: "p" in opened.directory.policies) < 1
+        await other.store.of(POLICIES).create(PolicyRow("p", "permit(principal, action, resource);"))
+        assert await seconds_until(lambda: "p" in opened.directory.objects("policies")) < 1

@@ -15,13 +15,15 @@ import pytest
 from mastio import prepare
 from mastio.errors import ConfigurationError
 from mastio.settings import Secrets, read_settings
-from mastio.store.base import ConnectionCredential, ConnectionRow
 from mastio.store.control import ControlStore
 from mastio.store.engine import Database
 from mastio.store.hot import HotDirectory
 from mastio.store.key_sources import open_keys, read_key_file, run_key_command
 from mastio.store.keys import PURPOSES, FileKeys
 from mastio.store.sealed import Sealer
+from mastio_egress.collection import CONNECTIONS
+from mastio_egress.connection import ConnectionCredential, ConnectionRow
+from support.collections import COLLECTIONS
 
 KEY = "0123456789abcdef" * 4
 CANARY = "canary-of-the-command"
@@ -126,18 +128,18 @@ async def test_what_is_sealed_with_it_opens_with_it_alone(url: str, tmp_path: Pa
 
     async def secret(keys: FileKeys) -> str | None:
         database = Database(url)
-        directory = HotDirectory(database, keys)
+        directory = HotDirectory(database, keys, collections=COLLECTIONS)
         await directory.start()
         try:
-            credential = directory.connections["a"].credential
+            credential = directory.objects("connections")["a"].credential
             return credential.secret if credential else None
         finally:
             await directory.close()
             await database.close()
 
     database = Database(url)
-    store = ControlStore(database, elsewhere, refresh=lambda: asyncio.sleep(0))
-    await store.connections.create(
+    store = ControlStore(database, elsewhere, refresh=lambda: asyncio.sleep(0), collections=COLLECTIONS)
+    await store.of(CONNECTIONS).create(
         ConnectionRow("a", "https://api.example", ConnectionCredential("bearer", "a-secret-of-a"))
     )
     await database.close()

@@ -13,8 +13,9 @@ from sqlalchemy import select
 from mastio.budgets import Claim, Grant, Usage, Window
 from mastio.services import Worker
 from mastio.store import tables
-from mastio.store.base import BudgetRow
 from mastio.store.leases import GONE_SECONDS, LeaseStore
+from mastio_limits.budget import BudgetRow
+from mastio_limits.collection import BUDGETS
 from mastio_limits.ledger import Lease
 from support.stores import NOW, Opened
 
@@ -25,7 +26,7 @@ IDS = count()
 
 async def budget(opened: Opened, limit: int, name: str = "b") -> str:
     """Its series."""
-    await opened.store.budgets.create(BudgetRow(name, "tokens", limit, "total", f"series-{name}"))
+    await opened.store.of(BUDGETS).create(BudgetRow(name, "tokens", limit, "total", f"series-{name}"))
     return f"series-{name}"
 
 
@@ -79,7 +80,7 @@ async def test_more_than_was_set_aside_is_counted_below_zero_and_nothing_more_pa
 async def test_a_budget_that_is_gone_counts_nothing(opened: Opened) -> None:
     series, store = await budget(opened, 100), worker(opened)
     await one(store, Claim("l", series, TOTAL, needs=(10,)))
-    await opened.store.budgets.delete("b")
+    await opened.store.of(BUDGETS).delete("b")
     assert await one(store, Claim("l", series, TOTAL, used=10, needs=(10,))) is None
     await store.sweep(NOW)
     assert await rows(opened) == (0, 0)

@@ -17,14 +17,14 @@ from typing import Any
 import httpx
 import pytest
 
-from mastio.cli import stub_llm
 from mastio.errors import ConfigurationError
-from mastio.stubs.llm import StubProvider
-from mastio.stubs.template import PII, Settings, compose_text, parse_duration
+from mastio_llm.stubs import command as stub_llm
+from mastio_llm.stubs.llm import StubProvider
+from mastio_llm.stubs.template import PII, Settings, compose_text, parse_duration
 
 LAUNCH = """
 import argparse, sys
-from mastio.cli import stub_llm
+from mastio_llm.stubs import command as stub_llm
 parser = argparse.ArgumentParser()
 stub_llm.add_arguments(parser)
 sys.exit(stub_llm.run(parser.parse_args()))

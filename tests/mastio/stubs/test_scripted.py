@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mastio.stubs.scripted import Step, find_step, read_script, write_reply
+from mastio_llm.stubs.scripted import Step, find_step, read_script, write_reply
 
 SCRIPT = (Step("Read", {"path": "a"}), Step("Bash", {"command": "ls"}), Step(text="Done."))
 TOOLS = [{"name": "Read"}, {"type": "function", "function": {"name": "Bash"}}]

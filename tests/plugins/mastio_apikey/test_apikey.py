@@ -13,7 +13,7 @@ from mastio.errors import AuthenticationError, Unavailable
 from mastio.exchange import ApiKeyCredential, RequestHead, Restriction
 from mastio.presented import hash_secret
 from mastio.store.base import ApiKey
-from mastio_apikey import Authenticator, Settings, plugin
+from mastio_apikey.plugin import Authenticator, Settings, plugin
 from mastio_apikey.uses import Uses
 
 SECRET = b"mastio_sk_" + b"A" * 43

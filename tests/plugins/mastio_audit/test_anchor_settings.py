@@ -11,8 +11,8 @@ from pydantic import ValidationError
 
 from mastio.errors import ConfigurationError
 from mastio.upstream import Pools
-from mastio_audit import AuditSettings
 from mastio_audit.anchors import Anchors
+from mastio_audit.plugin import AuditSettings
 from mastio_primitives.transparency.notes import COSIGNATURE, Signer, Verifier
 from support.weak_keys import WEAK
 

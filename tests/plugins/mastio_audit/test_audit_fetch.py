@@ -7,9 +7,9 @@ from typing import Any
 import httpx
 import pytest
 
-from mastio.cli import audit_places
-from mastio.cli.audit_places import fetch
 from mastio.errors import ConfigurationError
+from mastio_audit.commands import places as audit_places
+from mastio_audit.commands.places import fetch
 from mastio_audit.verify_served import Absent
 from mastio_client.enroll import Refused
 

@@ -13,13 +13,15 @@ import pytest
 
 from mastio import __version__
 from mastio.errors import AuditError, ConfigurationError, PluginError
-from mastio.exchange import Entry
+from mastio.exchange import Entry, Plane
 from mastio.hooks import Hooks
 from mastio.services import Services, Worker
+from mastio.settings import CONTROL_SLOT
 from mastio.store.base import SigningKey
 from mastio.upstream import Pools
-from mastio_audit import AuditSettings, chain, is_cut, open_store, plugin
+from mastio_audit import chain
 from mastio_audit.keys import derive
+from mastio_audit.plugin import AuditSettings, is_cut, open_store, plugin
 from mastio_audit.postgres import PostgresStore
 from mastio_audit.sqlite import SqliteStore
 from mastio_audit.verify import verify_log
@@ -33,7 +35,13 @@ VKEY = str(derive("test.example/audit", KEY).signer.verifier)
 
 
 def services_for(
-    place: Place, *, slot: int = 0, workers: int = 1, node: str = "node", public_url: str = "https://localhost:9443"
+    place: Place,
+    *,
+    slot: int = 0,
+    workers: int = 1,
+    node: str = "node",
+    public_url: str = "https://localhost:9443",
+    plane: Plane = "control",
 ) -> Services:
     values: dict[str, Any] = {field.name: NOT_USED for field in dataclasses.fields(Services)} | {
         "data": place.data,
@@ -41,6 +49,7 @@ def services_for(
         "public_url": public_url,
         "worker": Worker(node, slot, f"incarnation-{node}-{slot}"),
         "workers": workers,
+        "plane": plane,
         "slots": range(workers),
         "now": lambda: 1_700_000_000.0,
         "trust_domain": "test.example",
@@ -88,17 +97,19 @@ async def test_what_a_crash_cut_is_closed_before_anything_is_served(place: Place
     assert closed == {"id": "x", "target": "t", "agent": "demo", "outcome": {"status": "unknown"}, "request": None}
 
 
-async def test_each_worker_closes_its_own_and_the_first_those_of_unused_slots(place: Place) -> None:
-    for slot in range(3):
-        async with opened(place, slot=slot, workers=3) as hooks:
+async def test_each_process_closes_its_own_and_control_those_of_unused_slots(place: Place) -> None:
+    for slot in (0, 1, 2, CONTROL_SLOT):
+        async with opened(place, slot=slot, workers=3, plane="data") as hooks:
             assert hooks.record is not None
             await hooks.record(Entry(id=f"x{slot}", phase="intent", kind="test"))
-    async with opened(place, slot=0, workers=1, node="replica"):
+    async with opened(place, slot=CONTROL_SLOT, workers=1, node="replica"):
         assert not [d for d in await documents(place) if d["phase"] == "outcome"]
-    async with opened(place, slot=0, workers=2):
-        assert {d["id"] for d in await documents(place) if d["phase"] == "outcome"} == {"x0", "x2"}
-        async with opened(place, slot=1, workers=2):
-            assert {d["id"] for d in await documents(place) if d["phase"] == "outcome"} == {"x0", "x1", "x2"}
+    async with opened(place, slot=0, workers=2, plane="data"):
+        assert {d["id"] for d in await documents(place) if d["phase"] == "outcome"} == {"x0"}
+    async with opened(place, slot=CONTROL_SLOT, workers=2):
+        assert {d["id"] for d in await documents(place) if d["phase"] == "outcome"} == {"x0", "x2", "x128"}
+        async with opened(place, slot=1, workers=2, plane="data"):
+            assert {d["id"] for d in await documents(place) if d["phase"] == "outcome"} == {"x0", "x1", "x2", "x128"}
 
 
 @pytest.mark.parametrize(
@@ -106,16 +117,20 @@ async def test_each_worker_closes_its_own_and_the_first_those_of_unused_slots(pl
     [
         ("n/0", 0, 1, True),
         ("n/1", 0, 2, False),
-        ("n/2", 0, 2, True),
-        ("n/2", 1, 2, False),
-        ("other/2", 0, 2, False),
-        ("a/n/2", 0, 2, False),
-        ("n/x", 0, 2, False),
-        ("2", 0, 2, False),
+        ("n/2", 0, 2, False),
+        ("n/128", 0, 2, False),
+        ("n/128", 128, 2, True),
+        ("n/1", 128, 2, False),
+        ("n/2", 128, 2, True),
+        ("other/2", 128, 2, False),
+        ("a/n/2", 128, 2, False),
+        ("n/x", 128, 2, False),
+        ("2", 128, 2, False),
     ],
 )
-def test_whose_open_intents_are_cut(owner: str, slot: int, workers: int, cut: bool) -> None:
-    assert is_cut(owner, Worker("n", slot, "i"), range(workers)) is cut
+def test_whose_open_intents_are_cut(sqlite_place: Place, owner: str, slot: int, workers: int, cut: bool) -> None:
+    plane: Plane = "control" if slot == CONTROL_SLOT else "data"
+    assert is_cut(owner, services_for(sqlite_place, slot=slot, workers=workers, node="n", plane=plane)) is cut
 
 
 async def test_what_cannot_be_an_entry_is_a_defect_of_the_appliance(place: Place) -> None:

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mastio.cli import audit
 from mastio.exchange import Entry, Phase
 from mastio_audit import chain
+from mastio_audit import commands as audit
 from mastio_audit.chain import Head, Row
 from mastio_audit.store import Batch, Build, Extent
 from mastio_audit.verify import PAGE, verify_log

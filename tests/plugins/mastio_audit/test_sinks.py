@@ -14,8 +14,8 @@ import pytest
 from pydantic import ValidationError
 
 from mastio.errors import ConfigurationError
-from mastio_audit import AuditSettings, plugin
 from mastio_audit.chain import Row
+from mastio_audit.plugin import AuditSettings, plugin
 from mastio_audit.sinks.courier import Courier, Pace
 from mastio_audit.sinks.cursor import Cursor, FileCursor
 from mastio_audit.sinks.figures import Figures
@@ -412,12 +412,12 @@ async def test_a_ca_file_that_is_none_is_refused_at_start(sqlite_place: Place) -
                 pass
 
 
-async def test_the_first_worker_alone_delivers(sqlite_place: Place, tmp_path: Path) -> None:
+async def test_control_alone_delivers(sqlite_place: Place, tmp_path: Path) -> None:
     folder = tmp_path / "logs"
     folder.mkdir()
     settings = AuditSettings.model_validate({"sinks": [{**FILE, "path": str(folder / "log"), "from": "start"}]})
-    async with plugin.setup(settings, services_for(sqlite_place, slot=1, workers=2)):
+    async with plugin.setup(settings, services_for(sqlite_place, slot=1, workers=2, plane="data")):
         await asyncio.sleep(0.3)
         assert not (folder / "log").exists()
         async with plugin.setup(settings, services_for(sqlite_place, workers=2)):
-            await until(lambda: (folder / "log").exists(), "the first worker delivers")
+            await until(lambda: (folder / "log").exists(), "control delivers")

@@ -12,13 +12,13 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from mastio.cli import usage
 from mastio.errors import BadRequest, ConfigurationError
 from mastio.exchange import STRANGER, Entry
 from mastio_audit import asking, spending
 from mastio_audit.asking import USAGE, parse_by
 from mastio_audit.chain import append as chain_append
 from mastio_audit.chain import draft
+from mastio_audit.commands import usage
 from mastio_audit.doors import Doors
 from mastio_audit.spending import COUNTS, Question, Sums, add_up, describe, describe_rows
 from mastio_audit.store import Batch

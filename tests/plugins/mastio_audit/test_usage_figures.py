@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from mastio.exchange import Entry
-from mastio.store.base import ProviderRow
 from mastio_audit import usage_figures
 from mastio_audit.chain import Head, append, draft
 from mastio_audit.store import Extent
 from mastio_audit.usage_figures import OTHER, RANKS, Figures, Ranking, UsageFigures, Used, label_model, read_used
+from mastio_llm.provider import ProviderRow
 
 NOW = 1_700_000_000.0
 PROVIDERS = {

@@ -12,9 +12,10 @@ import pytest
 
 from mastio.errors import DispatchError
 from mastio.exchange import Bound, Recorded, Reply, Window
-from mastio.store.base import PolicyRow, ProviderRow
 from mastio_cache.answering import encode_usd, hit_headers
 from mastio_cache.kept import Kept
+from mastio_llm.provider import ProviderRow
+from mastio_policy.collection import PolicyRow
 from support.cache_bench import AGENT, USAGE, Bench, ask, header, plain, read, streamed
 
 PIECES = [b"data: 1\n\n", b"data: 2\n\ndata: 3\n\n", b"data: [DONE]\n\n"]

@@ -14,12 +14,12 @@ import pytest
 
 from mastio.errors import BadRequest
 from mastio.exchange import Action, Message, Principal, Question, RequestHead
-from mastio.store.base import ProviderRow
 from mastio_cache.key import digest, key_of, pack, tenant_of
-from mastio_llm import plugin
 from mastio_llm.calls import Calls, Resilience
 from mastio_llm.passing import request_headers
+from mastio_llm.plugin import plugin
 from mastio_llm.prices import Prices, PriceTable
+from mastio_llm.provider import ProviderRow
 from mastio_llm.registry import Registry
 from support.cache_bench import AGENT, ROUTE, Bench, header, record
 

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from mastio.errors import DispatchError
-from mastio.store.base import ProviderRow
 from mastio_cache.nearness import Neighbours, Vector, cosine, find_text, make_vector, split_text
 from mastio_cache.semantic import SemanticSettings
+from mastio_llm.provider import ProviderRow
 from support.cache_bench import ROUTE, Bench, header, read, streamed
 
 ROW = ProviderRow("embedder", "openai", "https://e.example/v1", api_key="sk-e", allow_addresses=("10.0.0.0/8",))

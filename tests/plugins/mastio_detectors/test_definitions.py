@@ -12,9 +12,9 @@ import pytest
 
 from mastio.exchange import Action, Principal
 from mastio.inspection import Block, Finding, Pass, Passage
-from mastio.store.base import AllowedTool, ClassRule, DetectorRow
 from mastio_detectors import inspecting
 from mastio_detectors.definitions import Flagged, digest, judge_definitions
+from mastio_detectors.detector_policy import AllowedTool, ClassRule, DetectorRow
 from mastio_detectors.engine import Engine
 from mastio_detectors.inspecting import MOST_AT_ONCE, Inspector
 from mastio_detectors.judging import Judgement

@@ -8,8 +8,8 @@ import pytest
 from pydantic import ValidationError
 
 from mastio.inspection import Block, Pass, Passage
-from mastio_detectors import build_engine
 from mastio_detectors.inspecting import Inspector
+from mastio_detectors.plugin import build_engine
 from mastio_detectors.settings import Settings
 
 FALCON = {"class": "confidential", "category": "project", "pattern": r"project (falcon|heron)\b", "weight": 90}

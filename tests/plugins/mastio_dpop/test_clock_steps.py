@@ -12,8 +12,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from mastio.errors import AuthenticationError, Unavailable
 from mastio.exchange import ProofCredential
 from mastio.host_memory import HostMemory, make_host_memory
-from mastio_dpop import Verifier
 from mastio_dpop.memory import BUCKET, Memory
+from mastio_dpop.plugin import Verifier
 from mastio_primitives.jwk import encode_base64url, encode_public_jwk, sign_es256
 
 KEY = ec.derive_private_key(11, ec.SECP256R1())

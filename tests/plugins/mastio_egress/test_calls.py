@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from mastio.exchange import Action, Principal
-from mastio.store.base import ConnectionCredential, ConnectionRow
 from mastio_egress.calls import Calls, _may_renew, _send
+from mastio_egress.connection import ConnectionCredential, ConnectionRow
 from mastio_egress.credentials import Outgoing
 from mastio_egress.redirects import Hop
 from mastio_egress.registry import Open

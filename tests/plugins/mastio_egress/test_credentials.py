@@ -16,7 +16,7 @@ from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
 from mastio.errors import BadRequest, DispatchError
-from mastio.store.base import ConnectionCredential, ConnectionRow
+from mastio_egress.connection import ConnectionCredential, ConnectionRow
 from mastio_egress.credentials import Injection, Outgoing, open_injection
 
 SECRET = "wJalr/EXAMPLE+key=="

@@ -9,7 +9,7 @@ from urllib.parse import urljoin, urlsplit
 import pytest
 
 from mastio.errors import BadRequest
-from mastio.store.base import ConnectionRow
+from mastio_egress.connection import ConnectionRow
 from mastio_egress.paths import find_upstream_path, is_allowed
 
 ROW = ConnectionRow("api", "https://api.example/base")

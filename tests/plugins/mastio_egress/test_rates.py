@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from mastio.errors import Denied
 from mastio.exchange import Action, Message, Principal
-from mastio.store.base import ConnectionLimits, ConnectionRow
+from mastio_egress.connection import ConnectionLimits, ConnectionRow
 from mastio_egress.rates import Rates
+from support.collections import Described
 
 ROW = ConnectionRow("api", "https://api.test", limits=ConnectionLimits(requests_per_minute=2))
 CALL = Action("egress.http", "Connection", "api")
@@ -19,7 +19,7 @@ ALICE, BOB = (Principal(name, frozenset({"agent"})) for name in ("alice", "bob")
 
 async def test_a_minute_has_so_many_requests() -> None:
     time = 0.0
-    directory: Any = SimpleNamespace(connections={"api": ROW})
+    directory: Any = Described(connections={"api": ROW})
     rates = Rates(directory, lambda: time)
     await rates.reserve(ALICE, CALL, Message(b""))
     time = 30.0

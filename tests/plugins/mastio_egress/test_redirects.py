@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from mastio.store.base import ConnectionRow
+from mastio_egress.connection import ConnectionRow
 from mastio_egress.credentials import Outgoing
 from mastio_egress.redirects import REDIRECTS, Hop, follow, make_absolute, rewrite_location
 

@@ -6,8 +6,9 @@ import asyncio
 from types import SimpleNamespace
 from typing import Any
 
-from mastio.store.base import ConnectionCredential, ConnectionRow
+from mastio_egress.connection import ConnectionCredential, ConnectionRow
 from mastio_egress.registry import Registry
+from support.collections import Described
 
 OPTIONS = {"token_url": "https://login.example/token", "client_id": "robot"}
 OAUTH = ConnectionCredential("oauth", "a-secret-of-the-client", OPTIONS)
@@ -27,7 +28,7 @@ class World:
     def __init__(self) -> None:
         self.pools: list[Pool] = []
         self.connections = {"api": ROW}
-        directory = SimpleNamespace(connections=self.connections)
+        directory = Described(connections=self.connections)
         services: Any = SimpleNamespace(directory=directory, upstreams=SimpleNamespace(open=self._open))
         self.registry = Registry(services)
 

@@ -11,9 +11,9 @@ import pytest
 from mastio.errors import Blocked
 from mastio.exchange import RequestHead
 from mastio.inspection import Pass, Passage, Redact, Texts
-from mastio.store.base import ConnectionRow
 from mastio.strictjson import parse
-from mastio_egress import ROUTES
+from mastio_egress.connection import ConnectionRow
+from mastio_egress.plugin import ROUTES
 from mastio_egress.texts import Form, Lines, open_layout, read_text
 
 CARD = "4111111111111111"

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from mastio.errors import Denied, Unavailable
-from mastio.store.base import BudgetRow
+from mastio_limits.budget import BudgetRow
 from support.shared_limits import NOON, Count, Seen, budget, open_worker
 
 DAY = 86_400

@@ -13,10 +13,11 @@ from mastio.budgets import Window
 from mastio.errors import Denied
 from mastio.exchange import Action, Bound, Message, Principal
 from mastio.problem import render
-from mastio.store.base import BudgetRow
+from mastio_limits.budget import BudgetRow
 from mastio_limits.limits import Limits
 from mastio_limits.matching import Matching
 from mastio_limits.refusal import Shortage, refuse_budget, write_amount
+from support.collections import Described
 from support.shared_limits import ALICE, CHAT, NOON, Count, budget, open_worker
 
 
@@ -28,7 +29,7 @@ CALL = Message(b"{}", reckon=at_most(Bound(100, 2_000_000_000)))
 FREE = Message(b"{}")
 
 
-class Directory:
+class Directory(Described):
     """The budgets alone."""
 
     def __init__(self, *budgets: BudgetRow) -> None:

@@ -13,9 +13,9 @@ import pytest
 
 from mastio.errors import BadRequest
 from mastio.exchange import RequestHead
-from mastio_llm import plugin
 from mastio_llm.calls import MAX_PARTS, Opened, open_body
 from mastio_llm.dialects import OPERATIONS
+from mastio_llm.plugin import plugin
 from mastio_llm.texts import LAYOUTS
 from mastio_llm.translate import TRANSLATIONS
 from mastio_llm.translate.conversation import Text, Turn, gather

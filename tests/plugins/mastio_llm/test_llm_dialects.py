@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from mastio.errors import BadRequest
-from mastio.store.base import ProviderRow
 from mastio_llm.calls import read_query
 from mastio_llm.dialects import OPERATIONS, anthropic, gemini, openai
 from mastio_llm.dialects.operation import Sight
 from mastio_llm.jsonarray import ArraySplitter
 from mastio_llm.links import read_link
+from mastio_llm.provider import ProviderRow
 from mastio_llm.sse import MAX_EVENT, BrokenOff, EventTooLong, Splitter, find_end
 from mastio_llm.ways import resolve
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from mastio.exchange import RequestHead, Route
-from mastio.store.base import ProviderRow
 from mastio_llm.passing import MOST, parse_header_names, passed_on, reply_headers, request_headers
+from mastio_llm.provider import ProviderRow
 from mastio_llm.ways import Choice
 
 CHAT = Route("/v1/chat/completions", ("POST",), frozenset({"agent"}), "llm.chat", "")

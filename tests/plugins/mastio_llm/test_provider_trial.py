@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mastio.store.base import ProviderRow
+from mastio_llm.provider import ProviderRow
 from mastio_llm.testing import Trial, judge
 
 LIST = b'{"data": [{"id": "a"}, {"id": "b"}]}'

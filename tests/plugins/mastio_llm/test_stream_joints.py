@@ -14,11 +14,11 @@ import pytest
 from mastio.errors import Blocked
 from mastio.exchange import Action, Principal
 from mastio.inspection import Passage
-from mastio.store.base import RedactionRow, TypeRule
 from mastio_llm.texts import LAYOUTS
 from mastio_redaction.catalogue import CATALOGUE
 from mastio_redaction.engine import Engine
 from mastio_redaction.inspector import Finder, Inspector
+from mastio_redaction.redaction_policy import RedactionRow, TypeRule
 from mastio_redaction.rulings import Rulings
 from mastio_redaction.strategies import Keys
 

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from mastio.cedar.schema import FACTS
-from mastio.store.base import ProviderRow
 from mastio_llm.dialects import OPERATIONS
 from mastio_llm.dialects.operation import Asked
 from mastio_llm.facts import CallFacts, Facts, find_destination
+from mastio_llm.provider import ProviderRow
 from mastio_llm.telling import TELL, Told
 
 ARGUMENTS = '{"user": 7}'

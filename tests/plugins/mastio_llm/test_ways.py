@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from mastio.store.base import ProviderRow
 from mastio_llm.breaker import FIRST, LONGEST, SLOW, THRESHOLD, Health
+from mastio_llm.provider import ProviderRow
 from mastio_llm.ways import Balance, arrange, resolve
 
 HEAVY = ProviderRow("heavy", "openai", "https://h/v1", models=("gpt-*",), weight=3, aliases={"fast": "gpt-mini"})

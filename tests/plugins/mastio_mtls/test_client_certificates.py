@@ -12,8 +12,8 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from mastio.errors import AuthenticationError
 from mastio.exchange import CertificateCredential
 from mastio.pki.certificates import build_agent_leaf, build_server_leaf, encode_der, thumbprint
-from mastio.services import Trust
-from mastio_mtls import Verifier
+from mastio.trust import Trust
+from mastio_mtls.plugin import Verifier
 from support.authorities import DAY, ISSUER, NOW, ROOT, TD, TRUST, p256
 
 LEAF = build_agent_leaf(p256().public_key(), "alice", TD, ISSUER, NOW, DAY)

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from mastio.store.control import STARTER
 from mastio_policy.checking import Known, check
+from mastio_policy.collection import STARTER
 from mastio_policy.replaying import Directory, Replay
 from mastio_policy.rules import parse_rules
 from mastio_policy.shipped import CATALOGUES, read_shipped

@@ -14,12 +14,13 @@ import pytest
 from mastio.cedar.schema import FACTS
 from mastio.exchange import Action, Allow, Decision, Deny, NeedsApproval, Principal
 from mastio.inspection import Finding
-from mastio.store.base import PolicyRow
-from mastio.store.control import STARTER
-from mastio_policy import Policies, Settings, facts
+from mastio_policy import facts
+from mastio_policy.collection import STARTER, PolicyRow
 from mastio_policy.deciding import Rulebook
 from mastio_policy.facts import READ, Reading, Subject, readings_of, write_context
+from mastio_policy.plugin import Policies, Settings
 from mastio_policy.rules import Policy, PolicySet, Question, encode_agent, parse_rules
+from support.collections import Described
 
 ALICE = Principal(
     "alice", frozenset({"agent"}), frozenset({"team"}), {"level": 3}, credential={"type": "token"}, version=1,
@@ -30,7 +31,7 @@ CALL = Action("mcp.call", "Tool", "files/read")
 INJECTED, NAMED = Finding("injection.override", 80), Finding("pii.EMAIL_ADDRESS", 100, 2)
 
 
-class Directory:
+class Directory(Described):
     def __init__(self, *policies: PolicyRow) -> None:
         self.policies = {policy.name: policy for policy in policies}
 

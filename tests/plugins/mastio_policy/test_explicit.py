@@ -11,7 +11,7 @@ from mastio.cedar.schema import find_needs
 from mastio.cli.policy_eval import explain, write_facts
 from mastio.exchange import Action, Allow, Deny, Principal
 from mastio.inspection import UNINSPECTED, Finding
-from mastio.store.control import STARTER
+from mastio_policy.collection import STARTER
 from mastio_policy.deciding import Rulebook
 from mastio_policy.facts import Subject
 from mastio_policy.replaying import Directory, Replay, read_case

@@ -6,8 +6,9 @@ import pytest
 
 from mastio.cedar.source import CedarError, verify_cedar
 from mastio.exchange import Action, Allow, Principal
-from mastio.store.base import PolicyRow
-from mastio_policy import Policies, Settings
+from mastio_policy.collection import PolicyRow
+from mastio_policy.plugin import Policies, Settings
+from support.collections import Described
 
 ALICE = Principal("alice", frozenset({"agent"}), version=1)
 NAMED = 'context.headers has destination && context.headers.destination == "/a"'
@@ -15,7 +16,7 @@ GUARDED = f"context has headers && {NAMED}"
 QUOTED = 'context.headers has "x-amz-target" && context.headers["x-amz-target"] like "Get*"'
 
 
-class Directory:
+class Directory(Described):
     def __init__(self, *rows: PolicyRow) -> None:
         self.policies = {row.name: row for row in rows}
 

@@ -9,8 +9,9 @@ import pytest
 
 from mastio.errors import BadRequest
 from mastio.exchange import Action, Allow, Deny, Principal
-from mastio.store.base import PolicyRow
-from mastio_policy import FEW_RULES, MOST_RULES, Policies, Settings
+from mastio_policy.collection import PolicyRow
+from mastio_policy.plugin import FEW_RULES, MOST_RULES, Policies, Settings
+from support.collections import Described
 from support.loop_holds import MOST_HOLD, worst_hold
 
 ALICE = Principal("alice", frozenset({"agent"}), credential={"type": "token"}, version=1)
@@ -18,7 +19,7 @@ ONE = 'permit(principal, action, resource) when { context.tools.names.contains("
 ROWS = {f"p{n}": PolicyRow(f"p{n}", ONE * 400) for n in range(3)}
 
 
-class Directory:
+class Directory(Described):
     def __init__(self, policies: dict[str, PolicyRow]) -> None:
         self.policies = policies
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from mastio.exchange import Action, Allow, Decision, Deny, Principal
-from mastio.store.control import STARTER
+from mastio_policy.collection import STARTER
 from mastio_policy.deciding import Rulebook
 from mastio_policy.facts import Subject
 from mastio_policy.rules import RulesError, encode_agent, parse_rules

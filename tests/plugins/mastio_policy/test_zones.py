@@ -15,8 +15,9 @@ from mastio.cedar.source import CedarError, verify_cedar
 from mastio.cedar.zones import ZoneError, find_zone, read_local
 from mastio.cli import policy
 from mastio.exchange import Action, Allow, Principal
-from mastio.store.base import PolicyRow
-from mastio_policy import Policies, Settings
+from mastio_policy.collection import PolicyRow
+from mastio_policy.plugin import Policies, Settings
+from support.collections import Described
 
 ALICE = Principal("alice", frozenset({"agent"}), version=1)
 CHAT = Action("llm.chat", "Model", "stub/gpt")
@@ -26,7 +27,7 @@ OFFICE = (
 )
 
 
-class Directory:
+class Directory(Described):
     def __init__(self, *rows: PolicyRow) -> None:
         self.policies = {row.name: row for row in rows}
 

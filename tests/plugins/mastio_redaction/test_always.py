@@ -7,17 +7,18 @@ from typing import Any
 import pytest
 
 from mastio.errors import BadRequest
-from mastio.store.base import RedactionRow, TypeRule
-from mastio_redaction import MOST_ALWAYS, Policies, Settings
 from mastio_redaction.engine import Engine
 from mastio_redaction.inspector import Finder, Inspector
+from mastio_redaction.plugin import MOST_ALWAYS, Policies, Settings
+from mastio_redaction.redaction_policy import RedactionRow, TypeRule
 from mastio_redaction.strategies import Keys
+from support.collections import Described
 from support.loop_holds import MOST_HOLD, worst_hold
 
 BLOCK = {"*": TypeRule("block")}
 
 
-class Services:
+class Services(Described):
     """What the policies read: the directory, which is this object too."""
 
     def __init__(self) -> None:

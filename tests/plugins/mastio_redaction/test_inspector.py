@@ -9,11 +9,11 @@ import pytest
 
 from mastio.exchange import Action, Principal
 from mastio.inspection import Block, NamedWatch, Pass, Passage, Redact, Verdict
-from mastio.store.base import RedactionRow, TypeRule
 from mastio_redaction.catalogue import CATALOGUE
 from mastio_redaction.custom import Custom
 from mastio_redaction.engine import Engine
 from mastio_redaction.inspector import Finder, Inspector
+from mastio_redaction.redaction_policy import RedactionRow, TypeRule
 from mastio_redaction.rulings import Rulings
 from mastio_redaction.strategies import Keys
 

@@ -16,12 +16,12 @@ import pytest
 from mastio.errors import Blocked
 from mastio.exchange import Action, Principal, Window
 from mastio.inspection import Block, Finding, Passage, Redact
-from mastio.store.base import RedactionRow, TypeRule
 from mastio.watching import Watching
 from mastio_llm.texts import LAYOUTS
 from mastio_redaction.catalogue import CATALOGUE
 from mastio_redaction.engine import Engine
 from mastio_redaction.inspector import Finder, Inspector
+from mastio_redaction.redaction_policy import RedactionRow, TypeRule
 from mastio_redaction.rulings import Rulings
 from mastio_redaction.strategies import Keys
 from support.redaction.replies import GENERATE, REPLIES, STREAM, STREAMS, positions

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from mastio.exchange import Action, Principal
-from mastio.store.base import RedactionRow, TypeRule
 from mastio_redaction.catalogue import DEFAULT
+from mastio_redaction.redaction_policy import RedactionRow, TypeRule
 from mastio_redaction.rulings import UNSPOKEN, Rule, Rulings, is_for, join
 
 ALICE = Principal("alice", frozenset({"agent"}), groups=frozenset({"finance"}), version=3)

@@ -10,8 +10,8 @@ import pytest
 from mastio.errors import AuthenticationError
 from mastio.exchange import TokenCredential
 from mastio.store.base import Agent, SigningKey
-from mastio_token import Authenticator
 from mastio_token.access import LEEWAY, TOKEN_AGE, encode_access_token, is_in_force
+from mastio_token.plugin import Authenticator
 
 NOW = 1_800_000_000.0
 HOUR = 3600.0

@@ -17,10 +17,10 @@ from typing import Any
 
 import orjson
 
-from mastio.cli import audit
 from mastio.errors import MastioError
 from mastio.exchange import Entry
 from mastio_audit import chain
+from mastio_audit import commands as audit
 from mastio_audit.chain import Head
 from mastio_audit.doors import LOG, Doors
 from mastio_audit.recompute import Recomputation

@@ -58,10 +58,18 @@ def edge_door(appliance: Appliance, identity: Identity | None = None) -> Door:
 
 
 def worker_door(appliance: Appliance, slot: int) -> Door:
+    return _door_of(socket_file(appliance, slot))
+
+
+def control_door(appliance: Appliance) -> Door:
+    return _door_of(appliance.data / "run" / "control.sock")
+
+
+def _door_of(file: Path) -> Door:
     def open_() -> socket.socket:
         opened = socket.socket(socket.AF_UNIX)
         opened.settimeout(30)
-        opened.connect(str(socket_file(appliance, slot)))
+        opened.connect(str(file))
         return opened
 
     return open_
