@@ -56,14 +56,21 @@ class InStep:
         does not answer."""
         if self._clock() < self._again_at:
             return
+        wanted = self._host.words[REVISION]
         look = asyncio.ensure_future(self._directory.refresh())
         await asyncio.wait({look}, timeout=PATIENCE)
         if not look.done() or look.exception() is not None:  # the directory's own looks say what is wrong
             look.cancel()
             self._again_at = self._clock() + PAUSE
-            return
-        if self.is_behind:  # an older database was put in place
-            self._host.words[REVISION] = self._directory.in_force
+        elif self._directory.in_force < wanted:
+            self._take_back(wanted)
+
+    def _take_back(self, revision: int) -> None:
+        """The database does not have a revision that was published: an older one was put in place. What was published
+        since stays."""
+        with contextlib.suppress(Busy), self._host:
+            if self._host.words[REVISION] == revision:
+                self._host.words[REVISION] = self._directory.in_force
 
     def _publish(self) -> None:
         with contextlib.suppress(Busy), self._host:  # the others look by themselves, too

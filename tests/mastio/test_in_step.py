@@ -98,3 +98,20 @@ async def test_an_older_database_put_in_place_is_not_asked_for_each_request(work
     one.memory.words[REVISION] = one.opened.directory.in_force + 1000
     await one.in_step.catch_up()
     assert not one.in_step.is_behind
+
+
+async def test_what_is_published_while_it_looks_is_not_taken_back(workers: tuple[Worker, Worker]) -> None:
+    one, two = workers
+    await enrol(one.opened, "alice")
+    refresh = two.opened.directory.refresh
+
+    async def refresh_slowly() -> None:
+        await refresh()
+        await enrol(one.opened, "bob")  # after the look, and before what it has found is compared
+
+    two.opened.directory.refresh = refresh_slowly  # type: ignore[method-assign]
+    await two.in_step.catch_up()
+    assert "bob" not in two.opened.directory.agents and two.in_step.is_behind, "the next request looks again"
+    two.opened.directory.refresh = refresh  # type: ignore[method-assign]
+    await two.in_step.catch_up()
+    assert "bob" in two.opened.directory.agents and not two.in_step.is_behind
