@@ -92,8 +92,8 @@ def test_what_an_auditor_reads_is_one_tree(appliance: Appliance, auditor: httpx.
     width = checkpoint.size >> 8
     level1 = auditor.get(f"{LOG}/tile/1/000.p/{width}").content
     assert level1 == b"".join(node.hash for node in tree.nodes)[: 32 * width]
-    ndjson = auditor.get("/v1/audit/export").text.splitlines()
-    assert [line.encode() for line in ndjson[: checkpoint.size]] == entries
+    ndjson = auditor.get("/v1/audit/export").content.splitlines()
+    assert ndjson[: checkpoint.size] == entries
     end = json.loads(ndjson[-1])
     assert notes.open_checkpoint(end["checkpoint"].encode(), [verifier]).size == len(ndjson) - 1
     assert end["vkey"] == str(verifier)
@@ -112,12 +112,12 @@ def test_every_proof_leads_to_its_checkpoint(auditor: httpx.Client) -> None:
 
 def test_entries_come_page_by_page(auditor: httpx.Client) -> None:
     size = read_checkpoint(auditor)[0].size
-    lines: list[str] = []
+    lines: list[bytes] = []
     path: str | None = "/v1/audit/entries?limit=400"
     while path is not None and len(lines) < size:
         answer = auditor.get(path)
         assert answer.headers["content-type"] == "application/x-ndjson"
-        lines += answer.text.splitlines()
+        lines += answer.content.splitlines()
         path = answer.links["next"]["url"] if "next" in answer.links else None
     assert [json.loads(line)["seq"] for line in lines[:size]] == list(range(size))
     assert auditor.get(f"/v1/audit/entries?from={10**9}").text == ""
@@ -131,13 +131,13 @@ def test_an_agent_verifies_its_own_and_sees_no_other(appliance: Appliance, alice
         receipt = int(client.get("/v1/agents/self").headers["mastio-receipt"])
         checkpoint, verifier = read_checkpoint(client)
         assert checkpoint.size > receipt
-        rows = client.get(f"/v1/audit/entries?from={receipt}&limit=2").text.splitlines()
+        rows = client.get(f"/v1/audit/entries?from={receipt}&limit=2").content.splitlines()
         documents = [json.loads(row) for row in rows]
         assert [d["phase"] for d in documents] == ["intent", "outcome"] and documents[0]["seq"] == receipt
         at, hashes, note = notes.parse_proof(client.get(f"/v1/audit/proof/{receipt}").content)
         proven = notes.open_checkpoint(note, [verifier])
-        merkle.verify_inclusion(at, chain.leaf_hash(rows[0].encode()), 0, proven.size, proven.root, hashes)
-        mine = client.get("/v1/audit/entries?limit=1000").text.splitlines()
+        merkle.verify_inclusion(at, chain.leaf_hash(rows[0]), 0, proven.size, proven.root, hashes)
+        mine = client.get("/v1/audit/entries?limit=1000").content.splitlines()
         assert len(mine) > 4 and {json.loads(line)["agent"] for line in mine} == {"alice"}
         assert client.get(f"/v1/audit/proof/{other}").status_code == 404
         for path in ("/v1/audit/export", f"{LOG}/tile/0/000", f"{LOG}/tile/entries/000"):
@@ -303,7 +303,7 @@ def test_an_auditor_lists_what_was_denied(appliance: Appliance, alice: Identity,
         assert admin.delete("/v1/admin/policies/quiet").status_code == 204
         appliance.settle()
         served = client.get("/v1/agents/self")
-        own = client.get(f"/v1/audit/entries?request_id={denied.headers['x-request-id']}").text.splitlines()
+        own = client.get(f"/v1/audit/entries?request_id={denied.headers['x-request-id']}").content.splitlines()
         assert client.get("/v1/audit/entries?agent=bob&order=desc").text == ""
     assert denied.status_code == 403 and {json.loads(line)["agent"] for line in own} == {"alice"}
     for place in (vera.place, ["--data", str(appliance.data)]):

@@ -122,7 +122,7 @@ def test_a_slow_body_without_a_credential_ends_at_the_edge(appliance: Appliance)
 
 def slow_ends(appliance: Appliance) -> list[dict[str, object]]:
     """The edge's lines of requests for tokens that took too long."""
-    text = (appliance.data / "logs" / "edge-access.log").read_text()
+    text = (appliance.data / "logs" / "edge-access.log").read_bytes()
     lines = [json.loads(line) for line in text.splitlines()]
     return [line for line in lines if line["path"] == "/oauth/token" and line["status"] == 408]
 

@@ -90,7 +90,7 @@ def test_anothers_entry_is_not_there_for_an_agent(appliance: Appliance, agent: I
         assert [entry["phase"] for entry in judge.entries()] == ["intent", "outcome"]
         receipt = client.get("/v1/agents/self").headers["mastio-receipt"]
         assert client.get(f"/v1/audit/proof/{receipt}").status_code == 200
-        lines = client.get("/v1/audit/entries?limit=1000").text.splitlines()
+        lines = client.get("/v1/audit/entries?limit=1000").content.splitlines()
     assert {json.loads(line)["agent"] for line in lines} == {agent.name}
 
 

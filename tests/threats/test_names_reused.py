@@ -53,7 +53,7 @@ def read_entries(appliance: Appliance, identity: Identity) -> list[dict[str, Any
         while path:
             reply = client.get(path)
             assert reply.status_code == 200, reply.text
-            found += [json.loads(line) for line in reply.text.splitlines()]
+            found += [json.loads(line) for line in reply.content.splitlines()]
             path = reply.links.get("next", {}).get("url", "")
         return found
 
