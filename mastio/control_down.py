@@ -35,13 +35,13 @@ class ControlDown:
         is_down = now - self._ready_at > WITHIN
         if is_down == self._is_down:
             return
-        self._is_down = is_down
         if is_down:
-            self._say("control is down: administration and enrolment are refused until it is back")
             self._file.touch()
+            self._say("control is down: administration and enrolment are refused until it is back")
         else:
-            self._say("control is back")
             self.remove()
+            self._say("control is back")
+        self._is_down = is_down
 
     def remove(self) -> None:
         """Control is not down, or nobody is to be told any more."""

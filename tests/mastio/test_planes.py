@@ -127,6 +127,17 @@ def test_the_edge_is_told_when_control_stays_away(tmp_path: Path) -> None:
     assert file.exists(), "it stands still"
 
 
+def test_the_edge_is_told_as_soon_as_the_disk_takes_it(tmp_path: Path) -> None:
+    said: list[str] = []
+    (tmp_path / "run").mkdir()
+    down, file = ControlDown(tmp_path, said.append), tmp_path / "edge" / "control-down"
+    with pytest.raises(OSError):
+        down.look(30.0, is_running=False, signed_at=0.0)  # there is no folder
+    (tmp_path / "edge").mkdir()
+    down.look(30.1, is_running=False, signed_at=0.0)
+    assert file.exists() and len(said) == 1
+
+
 def test_the_supervisor_reads_a_sign_without_the_library_of_a_worker() -> None:
     descriptor, clock = make_host_memory(), Clock()
     host = HostMemory(descriptor)
