@@ -31,8 +31,8 @@ class Copy(Protocol):
     async def refresh(self) -> None:
         """Read what has changed from the database."""
 
-    def on_change(self, callback: Callable[[], None]) -> None:
-        """Call `callback` after each change."""
+    def when_in_force(self, callback: Callable[[], None]) -> None:
+        """Call `callback` when another revision is in force."""
 
 
 class InStep:
@@ -43,7 +43,7 @@ class InStep:
         self._host = host
         self._clock = clock
         self._again_at = 0.0
-        directory.on_change(self._publish)
+        directory.when_in_force(self._publish)
         self._publish()
 
     @property

@@ -75,6 +75,7 @@ class HotDirectory:
         self._version = 0
         self._in_force = 0
         self._callbacks: list[Callable[[], None]] = []
+        self._when_in_force: list[Callable[[], None]] = []
         self._preparers: dict[str, list[Callable[[Rows], Awaitable[None]]]] = {}
         self._looking = asyncio.Lock()
         self._next: asyncio.Task[None] | None = None
@@ -155,7 +156,7 @@ class HotDirectory:
 
     @property
     def in_force(self) -> int:
-        """The revision of the database of which every section is here."""
+        """The revision of the database of which every section is here, and whoever follows it has been told."""
         return self._in_force
 
     def before(self, collection: str, prepare: Callable[[Rows], Awaitable[None]]) -> None:
@@ -166,6 +167,10 @@ class HotDirectory:
     def on_change(self, callback: Callable[[], None]) -> None:
         """Call `callback` in the event loop after each change has been applied."""
         self._callbacks.append(callback)
+
+    def when_in_force(self, callback: Callable[[], None]) -> None:
+        """Call `callback` in the event loop when another revision is in force. It must not raise."""
+        self._when_in_force.append(callback)
 
     def _look_soon(self) -> asyncio.Task[None]:
         """The next look to begin; everybody who asks before it begins shares it."""
@@ -253,11 +258,19 @@ class HotDirectory:
             self._call_back()
 
     def _show(self, found: Changes) -> None:
-        """Say that everything of this revision is in force."""
-        self._in_force = found.seen.value if found.fresh else max(self._in_force, found.seen.value)
+        """Everything of this revision is here. It is in force once whoever keeps something made of it has been told."""
+        revision = found.seen.value if found.fresh else max(self._in_force, found.seen.value)
         if found.is_visible:
             self._version = max(self._version + 1, found.seen.value)
             self._call_back()
+            asyncio.get_running_loop().call_soon(self._put_in_force, revision)
+        else:
+            self._put_in_force(revision)
+
+    def _put_in_force(self, revision: int) -> None:
+        self._in_force = revision
+        for callback in self._when_in_force:
+            callback()
 
     def _call_back(self) -> None:
         if self._callbacks:

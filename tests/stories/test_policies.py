@@ -194,7 +194,7 @@ def test_a_change_that_is_not_in_force_is_not_called_done(scene: Scene, damage: 
         with scene.appliance.client() as stranger:
             wait_until(lambda: stranger.get("/readyz").status_code == 503, 3.0, "it is not ready")
             assert "The policy guard is not valid" in stranger.get("/readyz").json()["detail"]
-        wait_until(lambda: "control: policy: " in stranger.get("/readyz").json()["detail"], 5.0, "control sees it")
+            wait_until(lambda: "control: policy: " in stranger.get("/readyz").json()["detail"], 5.0, "control sees it")
         assert scene.chat().status_code == 200, "the last good policies stay"
         assert scene.entry(scene.chat("x" * 6000))["decision"]["rule"] == "guard"
     finally:

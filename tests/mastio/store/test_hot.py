@@ -198,3 +198,11 @@ async def test_policies_are_in_force_although_preparing_them_failed(opened: Open
     async with open_store(opened.url, opened.data) as other:
         await other.store.of(POLICIES).create(PolicyRow("p", "permit(principal, action, resource);"))
         assert await seconds_until(lambda: "p" in opened.directory.objects("policies")) < 1
+
+
+async def test_a_revision_is_in_force_once_whoever_follows_it_knows(opened: Opened) -> None:
+    """A request that comes in between must not take the copy for new while a plugin still has the old."""
+    before, told = opened.directory.in_force, list[int]()
+    opened.directory.on_change(lambda: told.append(opened.directory.in_force))
+    await opened.store.of(POLICIES).create(PolicyRow("p", "permit(principal, action, resource);"))
+    assert told and set(told) == {before} and opened.directory.in_force > before
