@@ -161,6 +161,10 @@ class Program(ABC):
     def hooks(self, base: Base, readiness: Readiness, telemetry: Telemetry) -> Hooks:
         """The core's hooks, for the core's routes of this plane."""
 
+    def announce(self, data: Path) -> None:
+        """The program is about to serve."""
+        return
+
     def take(self, opened: Sequence[tuple[str, Hooks]]) -> None:
         """The plugins are open."""
         return

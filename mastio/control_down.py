@@ -11,13 +11,18 @@ WITHIN = 3.0
 """Seconds in which control is replaced. Until then its callers wait for it."""
 
 
+def find_file(data: Path) -> Path:
+    """The file that is there while control is down."""
+    return data / "edge" / "control-down"
+
+
 class ControlDown:
     """The file `edge/control-down`: it is there while control is down for longer than its replacement takes. An edge in
     a container of its own sees this folder, too."""
 
     def __init__(self, data: Path, say: Callable[[str], None]) -> None:
         self._ready = data / "run" / "control.ready"
-        self._file = data / "edge" / "control-down"
+        self._file = find_file(data)
         self._say = say
         self._ready_at = 0.0
         self._is_down = False

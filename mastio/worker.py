@@ -71,6 +71,7 @@ async def serve(
         # uvicorn raises the signal once more when it has ended; by default that would skip everything that closes.
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, say_closing, server)
+        program.announce(data)
         (data / "run" / f"{name}.ready").touch()
         try:
             await server.serve(sockets=[listener])

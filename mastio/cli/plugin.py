@@ -6,6 +6,8 @@ import argparse
 import re
 from collections.abc import Mapping
 from importlib import resources
+from importlib.util import find_spec
+from keyword import iskeyword
 from pathlib import Path
 
 from mastio.cli import VERBS
@@ -13,6 +15,9 @@ from mastio.errors import ConfigurationError
 from mastio.settings import CORE_SECTIONS
 
 NAME = re.compile(r"[a-z][a-z0-9]{0,31}")
+
+TAKEN = frozenset({"policies", "mastio", "objects"})
+"""Names of collections whose verb is another word, and what would be confusing."""
 
 PLACE = "@{name}"
 """Stands for the name of the plugin."""
@@ -50,7 +55,8 @@ def write_plugin(name: str, folder: Path) -> list[Path]:
     """Write the files and return their paths. Raises `ConfigurationError`; an existing folder is never written over."""
     if not NAME.fullmatch(name):
         raise ConfigurationError(f"{name} is no name of a plugin.", "Use lower-case letters and digits.")
-    if name in VERBS or name in CORE_SECTIONS:
+    is_module = iskeyword(name) or find_spec(f"mastio_{name}") is not None
+    if name in VERBS or name in CORE_SECTIONS or name in TAKEN or is_module:
         raise ConfigurationError(f"The name {name} is taken.", "Choose another one.")
     templates = resources.files("mastio") / "plugin_template"
     written = []

@@ -16,6 +16,7 @@ from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
+from alembic.util import CommandError
 from sqlalchemy import Connection, text
 from sqlalchemy.engine import URL
 
@@ -95,4 +96,10 @@ def _upgrade(connection: Connection) -> None:
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK})
     config = _config()
     config.attributes["connection"] = connection
-    command.upgrade(config, "head")
+    try:
+        command.upgrade(config, "head")
+    except CommandError as error:  # alembic knows no migration to the tables that are there
+        raise ConfigurationError(
+            "The database has the tables of another, newer version.",
+            "Use that version, or restore the backup from before the upgrade.",
+        ) from error

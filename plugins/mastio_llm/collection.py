@@ -105,13 +105,13 @@ class ProviderSerializer(Serializer[ProviderRow]):
     names_places = True
 
     def make(self, name: str, body: ProviderPut) -> ProviderRow:
-        self._verify_secret_file(body.api_key_file)
+        filed = self._read_secret(body.api_key_file)
         verify_secret(body.kind, body.base_url, body.api_key)
         return ProviderRow(
             name=name,
             kind=body.kind,
             base_url=body.base_url,
-            api_key=body.api_key,
+            api_key=filed or body.api_key,
             models=tuple(body.models),
             aliases=dict(body.aliases),
             allow_addresses=tuple(body.allow_addresses),
@@ -122,8 +122,9 @@ class ProviderSerializer(Serializer[ProviderRow]):
 
     def change(self, present: ProviderRow, patch: ProviderPatch) -> ProviderRow:
         """A secret that is null is removed."""
-        self._verify_secret_file(patch.api_key_file)
-        return changed_provider(present, patch)
+        filed = self._read_secret(patch.api_key_file)
+        changed = changed_provider(present, patch)
+        return changed if filed is None else replace(changed, api_key=filed)
 
     async def show(self, rows: Sequence[ProviderRow]) -> list[Answer]:
         return [answer_provider(row) for row in rows]
@@ -131,11 +132,10 @@ class ProviderSerializer(Serializer[ProviderRow]):
     def find_places(self, row: ProviderRow) -> tuple[Places, tuple[str, ...]]:
         return find_places(row), row.allow_addresses
 
-    def _verify_secret_file(self, path: str | None) -> None:
-        if path is None:
-            return
+    def _read_secret(self, path: str | None) -> str | None:
+        """The key in the file. Raises `BadRequest` (invalid_body)."""
         try:
-            self.desk.read_secret(path)
+            return None if path is None else self.desk.read_secret(path)
         except ValueError as error:
             raise BadRequest(f"api_key_file: {error}", code="invalid_body") from error
 
@@ -241,5 +241,5 @@ def answer_provider(row: ProviderRow) -> ProviderAnswer:
         allow_addresses=list(row.allow_addresses),
         weight=row.weight,
         timeouts=row.timeouts,
-        api_key_set=_has_secret(row),
+        api_key_set=row.api_key is not None,
     )

@@ -13,6 +13,7 @@ import orjson
 from cryptography.hazmat.primitives.asymmetric import padding
 from cryptography.hazmat.primitives.hashes import SHA256
 
+from mastio.errors import DispatchError
 from mastio.oauth_client import Token, fetch_token
 from mastio.provider_secrets import AccessKey, EntraApplication, PlainKey, ServiceAccount, parse_secret
 from mastio.services import Services
@@ -73,9 +74,23 @@ class Bearer:
         return self._token.forget()
 
 
+class Lost:
+    """The credential of a provider whose key cannot be had: no request is sent without it."""
+
+    secrets: tuple[bytes, ...] = ()
+
+    async def headers(self, method: str, path: str, headers: Headers, body: bytes) -> Headers:
+        raise DispatchError("The provider's key cannot be had.", code="upstream_refused")
+
+    def forget(self) -> bool:
+        return False
+
+
 def open_credential(services: Services, row: ProviderRow) -> Credential:
     """Raises `SecretError`, and `TargetError` for a place of tokens that is not acceptable."""
     speaker = SPEAKERS[row.kind]
+    if row.has_lost_key:
+        return Lost()
     if row.api_key is None:
         return Key(speaker, None)
     secret = parse_secret(row.kind, row.base_url, row.api_key)

@@ -26,3 +26,8 @@ class ProviderRow:
 
     is_sealed_off: bool = False
     """There is a key in the table, and it does not open: whoever writes this row back would lose it."""
+
+    @property
+    def has_lost_key(self) -> bool:
+        """True if there is a key, in the table or in a file, and it cannot be had. Then nothing may be sent."""
+        return self.api_key is None and (self.is_sealed_off or self.api_key_file is not None)

@@ -116,8 +116,8 @@ class Testing:
 
     async def _ask(self, opened: Open, trial: Trial) -> Trial:
         row = opened.row
-        if row.is_sealed_off:
-            return trial.fail("credential", "The stored key cannot be opened.")
+        if row.has_lost_key:
+            return trial.fail("credential", "The key cannot be had: it does not open, or its file cannot be read.")
         speaker = SPEAKERS[row.kind]
         address = ASYNC_CALLS if row.kind == "bedrock" else LISTINGS[speaker.dialect].address
         headers: Headers = [("accept", "application/json"), ("accept-encoding", "identity"), *speaker.defaults]

@@ -55,7 +55,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 def show_list(client: httpx.Client, args: argparse.Namespace) -> None:
-    print_rows(args, map(_flat, pages(client, REDACTION)), ("name", *MATCHES, "direction", "types", "restore", "mode"))
+    rows = pages(client, REDACTION)
+    print_rows(
+        args, rows if args.json else map(_flat, rows), ("name", *MATCHES, "direction", "types", "restore", "mode")
+    )
 
 
 def show_one(client: httpx.Client, args: argparse.Namespace) -> None:

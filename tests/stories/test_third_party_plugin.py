@@ -113,7 +113,9 @@ def test_objects_outlive_a_restart(appliance: Appliance, path: str) -> None:
         assert admin.get(f"{COLLECTION}/kept").status_code == 404
 
 
-@pytest.mark.parametrize("name", ["Guard", "a b", "audit", "server", "", "../x", "a-b", "x" * 33])
+@pytest.mark.parametrize(
+    "name", ["Guard", "a b", "llm", "policies", "class", "mastio", "audit", "server", "", "../x", "a-b", "x" * 33]
+)
 def test_names_that_are_refused(name: str, tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError):
         write_plugin(name, tmp_path / "new")

@@ -14,7 +14,7 @@ import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, select, text
 
 from mastio.errors import ConfigurationError
 from mastio.store import migrate, tables
@@ -51,6 +51,22 @@ def test_the_migrations_make_exactly_the_tables_that_the_code_uses(empty_url: st
 
 def test_the_serving_process_expects_the_newest_migration() -> None:
     assert ScriptDirectory.from_config(migrate._config()).get_current_head() == tables.SCHEMA
+
+
+def test_a_newer_database_is_one_sentence(empty_url: str) -> None:
+    upgrade(empty_url)
+
+    async def come_from_later() -> None:
+        database = Database(empty_url)
+        await database.write(
+            lambda connection: connection.execute(text("UPDATE alembic_version SET version_num = 'z'"))
+        )
+        await database.close()
+
+    asyncio.run(come_from_later())
+    assert not is_current(empty_url)
+    with pytest.raises(ConfigurationError, match="newer version"):
+        upgrade(empty_url)
 
 
 def test_several_at_once_do_it_once(empty_url: str) -> None:
