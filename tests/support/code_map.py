@@ -312,7 +312,8 @@ def describe_packages(code: CodeMap) -> str:
         rows.append(f"| `{named}` | {len(modules)} | {pure} | {lines:,} | {shown} |")
     head = ["| package | files | of them pure | lines | imports |", "|---|--:|--:|--:|---|"]
     without = " and ".join(f"`{package}`" for package in sorted(NOT_CORE))
-    core = f"The core is `mastio` with its folders, but for {without}: {_hundreds(lines_of_core(code)):,} lines."
+    apart = f", but for {without}" if without else ""
+    core = f"The core is `mastio` with its folders{apart}: {_hundreds(lines_of_core(code)):,} lines."
     return "\n".join([*head, *rows, "", f"{core} Lines are rounded up to hundreds."])
 
 
