@@ -6,6 +6,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from mastio.collection import Collection
+from mastio.control.routes import ROUTES as CONTROL_ROUTES
+from mastio.exchange import Route
 from mastio_detectors.collection import DETECTORS
 from mastio_egress.collection import CONNECTIONS
 from mastio_limits.collection import BUDGETS
@@ -14,6 +16,9 @@ from mastio_policy.collection import POLICIES
 from mastio_redaction.collection import REDACTION
 
 COLLECTIONS: tuple[Collection[Any], ...] = (POLICIES, BUDGETS, DETECTORS, REDACTION, PROVIDERS, CONNECTIONS)
+
+ROUTES: tuple[Route, ...] = (*CONTROL_ROUTES, *(route for one in COLLECTIONS for route in one.routes()))
+"""The routes of the control plane's application."""
 
 
 class Described(SimpleNamespace):
