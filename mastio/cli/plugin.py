@@ -6,18 +6,17 @@ import argparse
 import re
 from collections.abc import Mapping
 from importlib import resources
-from importlib.util import find_spec
 from keyword import iskeyword
 from pathlib import Path
 
 from mastio.cli import VERBS
 from mastio.errors import ConfigurationError
-from mastio.settings import CORE_SECTIONS
+from mastio.settings import CORE_SECTIONS, DEFAULT_PLUGINS
 
 NAME = re.compile(r"[a-z][a-z0-9]{0,31}")
 
-TAKEN = frozenset({"policies", "mastio", "objects"})
-"""Names of collections whose verb is another word, and what would be confusing."""
+TAKEN = frozenset({"client", "mastio", "objects", "policies", "primitives"})
+"""Names of packages of ours, and of a collection whose verb is another word."""
 
 PLACE = "@{name}"
 """Stands for the name of the plugin."""
@@ -55,8 +54,7 @@ def write_plugin(name: str, folder: Path) -> list[Path]:
     """Write the files and return their paths. Raises `ConfigurationError`; an existing folder is never written over."""
     if not NAME.fullmatch(name):
         raise ConfigurationError(f"{name} is no name of a plugin.", "Use lower-case letters and digits.")
-    is_module = iskeyword(name) or find_spec(f"mastio_{name}") is not None
-    if name in VERBS or name in CORE_SECTIONS or name in TAKEN or is_module:
+    if iskeyword(name) or any(name in names for names in (VERBS, CORE_SECTIONS, DEFAULT_PLUGINS, TAKEN)):
         raise ConfigurationError(f"The name {name} is taken.", "Choose another one.")
     templates = resources.files("mastio") / "plugin_template"
     written = []
