@@ -7,6 +7,7 @@ judged, stored, and in force before it is answered.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Protocol, TypeVar, cast
@@ -71,7 +72,7 @@ Places = tuple[tuple[str, str], ...]
 """Members of an object, and the URL that each of them names."""
 
 
-class Serializer(Generic[N]):
+class Serializer(ABC, Generic[N]):
     """Turns bodies of requests into objects of a collection, and objects into bodies of replies.
 
     `body` creates, `put` replaces, `patch` changes, `answer` shows. Every method may raise `BadRequest`.
@@ -87,22 +88,22 @@ class Serializer(Generic[N]):
     def __init__(self, desk: Desk) -> None:
         self.desk = desk
 
+    @abstractmethod
     def make(self, name: str, body: Any) -> N:
         """The object that a `put` or a `body` describes."""
-        raise NotImplementedError
 
     def replace(self, present: N, new: N) -> N:
         """The object to store in the place of `present`."""
         del present
         return new
 
+    @abstractmethod
     def change(self, present: N, patch: Any) -> N:
         """The object with the members of `patch` changed."""
-        raise NotImplementedError
 
+    @abstractmethod
     async def show(self, rows: Sequence[N]) -> list[Answer]:
         """The answer for each object, in the same order. No secret is in it."""
-        raise NotImplementedError
 
     def find_places(self, row: N) -> tuple[Places, tuple[str, ...]]:
         """The upstreams that the object names, and the addresses that it allows beside the public ones."""

@@ -36,7 +36,8 @@ def make_collection(
     """The collection of `model`. `more`: other members of `Collection`.
 
     `secret` names a member of type `str | None` that is kept sealed. No answer has it: answers have `<secret>_set`. A
-    patch with null removes it. Raises `ValueError` for a secret that is no member.
+    patch with null removes it. An object whose secret cannot be had counts as damaged: it is not used, and is to be
+    removed. Raises `ValueError` for a secret that is no member.
     """
     if secret is not None and secret not in model.model_fields:
         raise ValueError(f"{model.__name__} has no member {secret}")
@@ -52,6 +53,8 @@ def _secrets_of(model: type[O], member: str) -> Secrets[O]:
         return item.model_copy(update={member: None}), Secret(getattr(item, member))
 
     def put(item: O, secret: Secret) -> O:
+        if secret.is_lost:  # the object would be used, or written back, without it
+            raise ValueError("the secret cannot be had")
         return item.model_copy(update={member: secret.value})
 
     return Secrets(take, put)

@@ -6,8 +6,30 @@ import contextlib
 import signal
 import socket
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import uvicorn
+
+
+def make_config(app: Any, protocol: type[Any], *, backlog: int, keep_alive: int, drain: int) -> uvicorn.Config:
+    """The configuration of a server that logs nothing and says nothing of itself. `keep_alive`: seconds that an idle
+    connection is kept; `drain`: seconds that open exchanges have to end."""
+    return uvicorn.Config(
+        app,
+        interface="asgi3",
+        http=protocol,
+        ws="none",
+        lifespan="off",
+        access_log=False,
+        log_config=None,
+        log_level="critical",
+        proxy_headers=False,
+        server_header=False,
+        date_header=False,
+        backlog=backlog,
+        timeout_keep_alive=keep_alive,
+        timeout_graceful_shutdown=drain,
+    )
 
 
 class Server(uvicorn.Server):

@@ -17,6 +17,7 @@ from mastio.collection_model import Object, make_collection
 from mastio.errors import BadRequest, ConfigurationError
 from mastio.models import Line
 from mastio.store.objects import ObjectCodec
+from mastio.store.sealed import SealError
 
 CANARY = "s3cret-canary"
 
@@ -128,6 +129,18 @@ def test_the_secret_is_stored_apart() -> None:
     assert codec.decode(SimpleNamespace(**columns)) == make()
     secrets = SERVERS.secrets
     assert secrets is not None and secrets.take(make()) == (make(token=None), Secret(CANARY))
+
+
+def test_an_object_whose_secret_is_lost_is_damaged() -> None:
+    """Otherwise it would be used without it, and the next change would throw away what is sealed."""
+    codec, columns = stored(make())
+    codec._sealer = SimpleNamespace(unseal=refuse)
+    with pytest.raises(ValueError, match="cannot be had"):
+        codec.decode(SimpleNamespace(**columns))
+
+
+def refuse(sealed: str, place: str) -> str:
+    raise SealError("It does not open.")
 
 
 @pytest.mark.parametrize("damage", [("weight", "weighs"), ('"mode":"closed",', ""), ("closed", "ajar"), ("{", "")])

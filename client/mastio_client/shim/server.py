@@ -18,8 +18,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import uvicorn
-
 from mastio_client.credentials import read_challenge
 from mastio_client.enroll import Refused
 from mastio_client.identity import Identity
@@ -41,7 +39,7 @@ from mastio_client.shim.transport import BrokenOff, Connection, Pool, RawHeaders
 from mastio_primitives.asgi import ClientGone, Receive, Send
 from mastio_primitives.errors import ConfigurationError
 from mastio_primitives.http_protocol import HttpProtocol
-from mastio_primitives.serving import Server, tcp_url
+from mastio_primitives.serving import Server, make_config, tcp_url
 
 KEEP_ALIVE = 120
 """Seconds that an idle caller's connection is kept: longer than an SDK's own pool keeps it."""
@@ -222,22 +220,8 @@ async def serve(identity: Identity, listener: socket.socket, say: Say) -> None:
     address, port = listener.getsockname()[:2]
     pool = Pool(identity.base_url, identity.tls(certificate=False))
     tokens = TokenCache(identity, pool, say)
-    config = uvicorn.Config(
-        Shim(pool, tokens, host_names(address, port)),
-        interface="asgi3",
-        http=ShimProtocol,
-        ws="none",
-        lifespan="off",
-        access_log=False,
-        log_config=None,
-        log_level="critical",
-        proxy_headers=False,
-        server_header=False,
-        date_header=False,
-        backlog=BACKLOG,
-        timeout_keep_alive=KEEP_ALIVE,
-        timeout_graceful_shutdown=DRAIN,
-    )
+    shim = Shim(pool, tokens, host_names(address, port))
+    config = make_config(shim, ShimProtocol, backlog=BACKLOG, keep_alive=KEEP_ALIVE, drain=DRAIN)
     beside = [asyncio.create_task(warm_up(tokens, say)), asyncio.create_task(keep_renewed(identity, say))]
     gc.freeze()  # what lives now lives as long as the shim
     gc.set_threshold(*COLLECT)

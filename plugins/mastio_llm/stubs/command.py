@@ -14,14 +14,12 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import uvicorn
-
 from mastio.administer import plain
 from mastio.errors import ConfigurationError
 from mastio_llm.stubs.llm import StubProvider
 from mastio_llm.stubs.template import Settings, parse_duration
 from mastio_primitives.http_protocol import HttpProtocol
-from mastio_primitives.serving import Server, tcp_url
+from mastio_primitives.serving import Server, make_config, tcp_url
 
 MEANING = "run a stand-in for an LLM provider"
 
@@ -145,23 +143,7 @@ def remove_stale_socket(path: Path) -> None:
 
 
 def serve(provider: StubProvider, listeners: list[socket.socket], addresses: list[str]) -> None:
-    config = uvicorn.Config(
-        provider,
-        interface="asgi3",
-        loop="uvloop",
-        http=HttpProtocol,
-        ws="none",
-        lifespan="off",
-        access_log=False,
-        log_config=None,
-        log_level="critical",
-        proxy_headers=False,
-        server_header=False,
-        date_header=False,
-        backlog=BACKLOG,
-        timeout_keep_alive=KEEP_ALIVE_SECONDS,
-        timeout_graceful_shutdown=GRACE_SECONDS,
-    )
+    config = make_config(provider, HttpProtocol, backlog=BACKLOG, keep_alive=KEEP_ALIVE_SECONDS, drain=GRACE_SECONDS)
     gc.freeze()
     said = f"stub-llm listening on {' and '.join(addresses)}"
     Server(config, lambda: print(said, file=sys.stderr, flush=True)).run(sockets=listeners)
