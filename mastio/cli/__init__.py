@@ -38,7 +38,7 @@ KERNEL_VERBS = {
     "keys": "list and rotate the appliance's own keys",
     "holds": "list, show, approve, reject what waits for a human",
     "admins": "list, add, change, remove admins; give an admin a new token",
-    "policy": "list, show, set, remove, check, eval, replay policies; install those that come with the appliance",
+    "policy": "list, show, add, set, remove, check, eval, replay policies; install those that come with the appliance",
     "plugin": "write a new plugin, with its tests",
     "completion": "print a script that completes this command in bash, zsh or fish",
 }

@@ -22,6 +22,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     verbs = parser.add_subparsers(dest="what", required=True, metavar="WHAT")
     add_verb(verbs, "list", "list policies", show_list)
     add_verb(verbs, "show", "print the source of a policy", show_one).add_argument("name")
+    add = add_verb(verbs, "add", "add a policy from a file", add_policy)
+    add.add_argument("name")
+    add.add_argument("file", type=Path, help="Cedar source (- is stdin)")
+    add.add_argument("--mode", choices=("enforce", "observe"), default="enforce")
+    add.add_argument("--off", dest="enabled", action="store_false", help="keep it out of force")
     put = add_verb(verbs, "set", "write a policy from a file, or change how it is in force", set_policy)
     put.add_argument("name")
     put.add_argument("file", nargs="?", type=Path, help="Cedar source (- is stdin)")
@@ -65,6 +70,11 @@ def show_one(client: httpx.Client, args: argparse.Namespace) -> None:
         print_one(args, policy)
     else:
         sys.stdout.write(policy["cedar"])
+
+
+def add_policy(client: httpx.Client, args: argparse.Namespace) -> None:
+    body = {"name": args.name, "cedar": read_source(args.file), "mode": args.mode, "enabled": args.enabled}
+    print_one(args, send(client, "POST", POLICIES, json=body))
 
 
 def set_policy(client: httpx.Client, args: argparse.Namespace) -> None:

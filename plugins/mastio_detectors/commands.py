@@ -1,4 +1,4 @@
-"""`mastio detectors`: list, show, add, remove detector policies; allow a tool; explain what is said of a text."""
+"""`mastio detectors`: list, show, add, set, remove detector policies; allow a tool; explain what is said of a text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mastio.administer import add_verb, administer, item_path, pages, print_one,
 from mastio.errors import ConfigurationError
 from mastio_client.enroll import Refused, send
 
-MEANING = "list, show, add, remove detector policies; allow a tool, explain"
+MEANING = "list, show, add, change, remove detector policies; allow a tool, explain"
 
 DETECTORS = "/v1/admin/detectors"
 MATCHES = ("agents", "models", "kinds")
@@ -25,15 +25,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     verbs = parser.add_subparsers(dest="what", required=True, metavar="WHAT")
     add_verb(verbs, "list", "list detector policies", show_list)
     add_verb(verbs, "show", "show one detector policy", show_one).add_argument("name")
-    add = add_verb(verbs, "add", "add a detector policy", add_policy)
-    add.add_argument("name")
-    for name, meaning in (("agents", "agents, or group:NAME"), ("models", "models"), ("kinds", "kinds of action")):
-        add.add_argument(f"--{name}", action="append", default=[], metavar="GLOB", help=f"for these {meaning}")
-    add.add_argument(
-        "--class", action="append", default=[], metavar="CLASS=ACTION[:THRESHOLD[:BLOCK]]", dest="classes",
-        help=f"what is done about a class; ACTION: {', '.join(ACTIONS)}; scores from 1 to 100",
-    )  # fmt: skip
-    add.add_argument("--definitions", choices=("observe", "block", "off"), help="about definitions of tools")
+    _add_members(add_verb(verbs, "add", "add a detector policy", add_policy))
+    _add_members(add_verb(verbs, "set", "change a detector policy; what is not named stays", change_policy))
     add_verb(verbs, "remove", "remove a detector policy", remove).add_argument("name")
     allow = add_verb(verbs, "allow", "allow a tool, whatever its definition looks like", allow_tool)
     allow.add_argument("tool")
@@ -44,6 +37,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     explain.add_argument("--agent", metavar="NAME", help="as if this agent had sent it")
     explain.add_argument("--model", metavar="PROVIDER/MODEL")
     explain.add_argument("--carrier", choices=CARRIERS, default="user", help="whose words they are (default: user)")
+
+
+def _add_members(add: argparse.ArgumentParser) -> None:
+    add.add_argument("name")
+    for name, meaning in (("agents", "agents, or group:NAME"), ("models", "models"), ("kinds", "kinds of action")):
+        add.add_argument(f"--{name}", action="append", default=[], metavar="GLOB", help=f"for these {meaning}")
+    add.add_argument(
+        "--class", action="append", default=[], metavar="CLASS=ACTION[:THRESHOLD[:BLOCK]]", dest="classes",
+        help=f"what is done about a class; ACTION: {', '.join(ACTIONS)}; scores from 1 to 100",
+    )  # fmt: skip
+    add.add_argument("--definitions", choices=("observe", "block", "off"), help="about definitions of tools")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -67,6 +71,18 @@ def add_policy(client: httpx.Client, args: argparse.Namespace) -> None:
         "definitions": args.definitions,
     }
     print_one(args, send(client, "POST", DETECTORS, json=body))
+
+
+def change_policy(client: httpx.Client, args: argparse.Namespace) -> None:
+    """A list that is given takes the place of the present one; classes are added to the present ones."""
+    present, body = send(client, "GET", item_path(DETECTORS, args.name)), {}
+    if match := {name: given for name in MATCHES if (given := getattr(args, name))}:
+        body["match"] = {**present["match"], **match}
+    if args.classes:
+        body["classes"] = {**present["classes"], **dict(map(parse_class, args.classes))}
+    if args.definitions is not None:
+        body["definitions"] = args.definitions
+    print_one(args, send(client, "PATCH", item_path(DETECTORS, args.name), json=body))
 
 
 def parse_class(text: str) -> tuple[str, dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""`mastio redaction`: list, show, add, remove redaction policies; explain what they do; say what a token stood for."""
+"""`mastio redaction`: list, show, add, set, remove redaction policies; explain them; say what a token stood for."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mastio.errors import ConfigurationError
 from mastio_client.enroll import send
 from mastio_redaction.redaction_policy import Direction, Strategy, Treatment
 
-MEANING = "list, show, add, remove redaction policies; explain and reidentify"
+MEANING = "list, show, add, change, remove redaction policies; explain and reidentify"
 
 REDACTION = "/v1/admin/redaction"
 MATCHES = ("agents", "models", "kinds")
@@ -23,21 +23,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     verbs = parser.add_subparsers(dest="what", required=True, metavar="WHAT")
     add_verb(verbs, "list", "list redaction policies", show_list)
     add_verb(verbs, "show", "show one redaction policy", show_one).add_argument("name")
-    add = add_verb(verbs, "add", "add a redaction policy", add_policy)
-    add.add_argument("name")
-    add.add_argument("--agents", action="append", default=[], metavar="GLOB", help="for these agents, or group:NAME")
-    add.add_argument("--models", action="append", default=[], metavar="GLOB", help="for these models")
-    add.add_argument("--kinds", action="append", default=[], metavar="GLOB", help="for these kinds of action")
-    add.add_argument("--direction", choices=get_args(Direction), default="both")
-    add.add_argument(
-        "--type", action="append", required=True, metavar="TYPE=ACTION[:STRATEGY]", dest="types",
-        help=f"what is done with a type, or with * for all others; ACTION: {', '.join(get_args(Treatment))}; "
-        f"STRATEGY: {', '.join(get_args(Strategy))} (default: tag)",
-    )  # fmt: skip
-    add.add_argument("--no-restore", action="store_true", help="leave tokens in replies as they are")
-    add.add_argument("--observe", action="store_true", help="change nothing, only say what would be done")
-    add.add_argument("--always", action="append", default=[], metavar="VALUE", help="a value that is always found")
-    add.add_argument("--never", action="append", default=[], metavar="VALUE", help="a value that is not meant")
+    _add_members(add_verb(verbs, "add", "add a redaction policy", add_policy))
+    _add_members(add_verb(verbs, "set", "change a redaction policy; what is not named stays", change_policy))
     add_verb(verbs, "remove", "remove a redaction policy", remove).add_argument("name")
     explain = add_verb(verbs, "explain", "say what would be found in a text, and what done with it", explain_text)
     explain.add_argument("file", help="a file, or - for what is typed")
@@ -48,6 +35,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     again = add_verb(verbs, "reidentify", "put originals back for encrypted tokens; recorded in the log", reidentify)
     again.add_argument("file", help="a file, or - for what is typed")
     again.add_argument("--reason", required=True)
+
+
+def _add_members(add: argparse.ArgumentParser) -> None:
+    add.add_argument("name")
+    add.add_argument("--agents", action="append", default=[], metavar="GLOB", help="for these agents, or group:NAME")
+    add.add_argument("--models", action="append", default=[], metavar="GLOB", help="for these models")
+    add.add_argument("--kinds", action="append", default=[], metavar="GLOB", help="for these kinds of action")
+    add.add_argument("--direction", choices=get_args(Direction), help="of texts (default: both)")
+    add.add_argument(
+        "--type", action="append", default=[], metavar="TYPE=ACTION[:STRATEGY]", dest="types",
+        help=f"what is done with a type, or with * for all others; ACTION: {', '.join(get_args(Treatment))}; "
+        f"STRATEGY: {', '.join(get_args(Strategy))} (default: tag)",
+    )  # fmt: skip
+    add.add_argument("--restore", action=argparse.BooleanOptionalAction, help="put originals back in replies")
+    add.add_argument(
+        "--observe", action=argparse.BooleanOptionalAction, help="change nothing, only say what would be done"
+    )
+    add.add_argument("--always", action="append", default=[], metavar="VALUE", help="a value that is always found")
+    add.add_argument("--never", action="append", default=[], metavar="VALUE", help="a value that is not meant")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -66,16 +72,30 @@ def show_one(client: httpx.Client, args: argparse.Namespace) -> None:
 
 
 def add_policy(client: httpx.Client, args: argparse.Namespace) -> None:
-    body = {
-        "name": args.name,
-        "match": {**{name: getattr(args, name) for name in MATCHES}, "direction": args.direction},
-        "types": dict(map(parse_type, args.types)),
-        "restore": not args.no_restore,
-        "mode": "observe" if args.observe else "enforce",
-        "always": args.always,
-        "never": args.never,
+    if not args.types:
+        raise ConfigurationError("There is no --type.", "For example: --type CREDIT_CARD=redact:mask")
+    print_one(args, send(client, "POST", REDACTION, json={"name": args.name, **_members(args, {}, {})}))
+
+
+def change_policy(client: httpx.Client, args: argparse.Namespace) -> None:
+    """A list that is given takes the place of the present one; types are added to the present ones."""
+    present = send(client, "GET", item_path(REDACTION, args.name))
+    body = _members(args, present["match"], present["types"])
+    print_one(args, send(client, "PATCH", item_path(REDACTION, args.name), json=body))
+
+
+def _members(args: argparse.Namespace, match: dict[str, Any], types: dict[str, Any]) -> dict[str, Any]:
+    """The members that were given. `match` and `types` are what the policy has of them."""
+    matches = {name: given for name in (*MATCHES, "direction") if (given := getattr(args, name))}
+    given = {
+        "match": {**match, **matches} if matches else None,
+        "types": {**types, **dict(map(parse_type, args.types))} if args.types else None,
+        "restore": args.restore,
+        "mode": None if args.observe is None else ("observe" if args.observe else "enforce"),
+        "always": args.always or None,
+        "never": args.never or None,
     }
-    print_one(args, send(client, "POST", REDACTION, json=body))
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def parse_type(text: str) -> tuple[str, dict[str, str]]:
