@@ -115,18 +115,22 @@ class Serializer(ABC, Generic[N]):
 class Collection(Generic[N]):
     """The declaration of one collection.
 
-    `name` is in the path, in the kind of action (`admin.<name>`) and in the database. `noun` and `nouns` are what one
-    object and several are called in messages. `row` is the type of an object, which has every member of its document;
-    `transient` members are not stored. `later` are members that earlier versions did not write; a document without any
-    other member is damaged. `damaged` makes the value that stands for a row that cannot be read, of its name and the
-    members of its document as far as they can be read; None: such a row is left out.
-
-    `most` bounds the number of objects, `limit` the bytes of a body. `needs_second`: where four eyes are on, another
-    admin approves each change. `judge` is work on a body that is too long for the event loop: it is awaited before the
-    body is validated, and does not raise. `first` makes the objects of a new appliance, of the environment variables,
-    each with a sentence for whoever brings it up, or an empty one. `target_type` of actions whose target is an object:
-    they end when it is removed. `key` is another name of an object, by which plugins' own tables refer to it. `inherit`
-    makes what an object is once another agent has the name that it is given, where that is something else.
+    - `name` stands in the path, in the kind of action (`admin.<name>`) and in the database. Messages call one object
+      `noun` and several `nouns`.
+    - `row` is the type of an object. Its members make up the stored document, but for those in `transient`.
+    - `later` names members that earlier versions did not write. A document that lacks any other member is damaged.
+    - `damaged` takes the name of a damaged row and the members that can still be read. It returns the value that stands
+      for the row. Without it, the row is left out.
+    - `most` bounds the number of objects, `limit` the bytes of a body.
+    - `needs_second`: where four eyes are on, another admin approves each change.
+    - `judge` does work on a body that is too long for the event loop. It is awaited before the body is validated, and
+      must not raise.
+    - `first` takes the environment variables. It returns the objects of a new appliance, each with a sentence for
+      whoever brings it up, or with an empty one. It may raise `ConfigurationError`.
+    - `target_type` is the type of actions whose target is an object. They end when the object is removed.
+    - `key` returns another name of an object, by which tables of plugins refer to it.
+    - `inherit` takes an object and the name of an agent that was given to somebody else. It returns the object as it
+      must be from then on, or the same object.
     """
 
     name: str

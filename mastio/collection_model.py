@@ -1,7 +1,7 @@
 """A collection whose objects are one pydantic model: the bodies of the REST API are derived from it. For plugins.
 
-The short way to a collection, for objects that are stored as they are described. Where bodies and objects differ, write
-a `mastio.collection.Serializer`.
+This is the short way to a collection. Where the bodies differ from the stored objects, write a
+`mastio.collection.Serializer`.
 """
 
 from __future__ import annotations

@@ -171,7 +171,9 @@ class ObjectStore(Generic[N]):
         await self._change(work, self._collection.name)
 
     def hand_over(self, connection: Connection, version: int, agent: str) -> None:
-        """Part of the transaction in which another agent gets the name of one that was revoked."""
+        """Change the objects that must not go on as they are when another agent gets this name (`Collection.inherit`).
+
+        It is part of the transaction that gives the name away."""
         inherit = self._collection.inherit
         assert inherit is not None
         named = select_objects(self._collection.name).where(tables.objects.c.document.contains(f'"{agent}"'))
