@@ -1,8 +1,9 @@
 """The process that forks: `python -m mastio.forked DATA CONFIG FD`, started by the supervisor through `forking.py`.
 
 It loads the code of a worker and of the active plugins, then forks a process for each request that comes over the
-socket FD, and tells when one ends. What only control needs, such as its framework, control loads by itself. The fork
-server ends when the supervisor closes the socket. CONFIG may be empty.
+socket FD, and tells when one ends. After the first of them, which at a start is the short-lived preparation, it lets
+the plugins build what all processes share (`Plugin.preload`). What only control needs, such as its framework, control
+loads by itself. The fork server ends when the supervisor closes the socket. CONFIG may be empty.
 """
 
 from __future__ import annotations
@@ -10,13 +11,16 @@ from __future__ import annotations
 import contextlib
 import gc
 import json
+import logging
 import os
 import runpy
 import select
 import signal
 import socket
 import sys
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import uvicorn  # noqa: F401 - loaded for the processes that are forked, as are the next four
@@ -29,6 +33,9 @@ import mastio.worker  # noqa: F401
 from mastio.errors import MastioError
 from mastio.forking import MESSAGE
 from mastio.plan import read_plan
+from mastio.plugins import Active
+
+log = logging.getLogger("mastio.forked")
 
 MAX_DESCRIPTORS = 4
 
@@ -45,17 +52,37 @@ class Task:
         runpy.run_module(self.module, run_name="__main__", alter_sys=True)
 
 
-def load(data: Path, config: Path | None) -> None:
-    """Import the active plugins. The program that uses the settings reports what is wrong with them."""
+def load(data: Path, config: Path | None) -> list[Active]:
+    """Import the active plugins and return them. The program that uses the settings reports what is wrong with them."""
+    active: list[Active] = []
     with contextlib.suppress(MastioError, OSError):
-        read_plan(data, config)
+        active += read_plan(data, config)[0].active
+    _freeze()
+    return active
+
+
+def preload(active: Iterable[Active]) -> None:
+    """Let the plugins build what their processes share. What cannot be built, each process reports by itself."""
+    for item in active:
+        if item.plugin.preload is not None:
+            try:
+                item.plugin.preload(item.settings)
+            except Exception:
+                log.exception("the plugin %s does not preload", item.plugin.name)
+    _freeze()
+
+
+def _freeze() -> None:
+    """A collection in a forked process would copy every page that it looks at."""
     gc.collect()
-    gc.freeze()  # a collection in a forked process would copy every page that it looks at
+    gc.freeze()
 
 
-def serve(requests: socket.socket) -> Task | None:
-    """Fork on request. Returns the task in the forked process, None in this one when the supervisor has gone."""
+def serve(requests: socket.socket, preload: Callable[[], None]) -> Task | None:
+    """Fork on request; after the first fork, preload. Returns the task in the forked process, None in this one when
+    the supervisor has gone."""
     children: dict[int, int] = {}
+    is_preloaded = False
     while True:
         ready, _, _ = select.select([requests.fileno(), *children], [], [])
         for pidfd in children.keys() & set(ready):
@@ -77,6 +104,9 @@ def serve(requests: socket.socket) -> Task | None:
         for descriptor in received:
             os.close(descriptor)
         socket.send_fds(requests, [json.dumps({"pid": pid}).encode()], [pidfd])
+        if not is_preloaded:
+            is_preloaded = True
+            preload()
 
 
 def _take(asked: dict[str, list[str]], received: list[int]) -> Task:
@@ -101,8 +131,8 @@ def _tell_end(requests: socket.socket, pidfd: int, pid: int) -> None:
 def main() -> None:
     data, config, descriptor = sys.argv[1:]
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the supervisor to act on
-    load(Path(data), Path(config) if config else None)
-    task = serve(socket.socket(fileno=int(descriptor)))
+    active = load(Path(data), Path(config) if config else None)
+    task = serve(socket.socket(fileno=int(descriptor)), partial(preload, active))
     if task is not None:
         task.run()
 

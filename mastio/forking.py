@@ -104,8 +104,9 @@ class ForkServer:
             raise ForkError("The fork server does not answer.") from error
 
     def status_of(self, pid: int) -> int:
-        """The exit status of a process that has ended; 0 where the server ended before it could tell."""
-        deadline = time.monotonic() + 1
+        """The exit status of a process that has ended; 0 where the server ended before it could tell. The server may
+        still be loading code."""
+        deadline = time.monotonic() + LOADED_WITHIN
         with contextlib.suppress(OSError, ValueError):
             while pid not in self._statuses:
                 message, _ = self._receive(max(0.0, deadline - time.monotonic()))

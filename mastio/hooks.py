@@ -171,7 +171,10 @@ Networks = Annotated[tuple[str, ...], AfterValidator(_networks)]
 class Plugin:
     """A plugin as its package offers it. `routes` are static, so that the edge can be rendered without opening it.
 
-    `setup(settings, services)` is entered once in each worker before the first request and left after the last.
+    `setup(settings, services)` is entered once in each process before the first request and left after the last.
+    `preload(settings)` is called once in the process that all others are forked from, so that they share in memory what
+    it keeps in the module. It opens no file but code, no thread and no connection, and sees no secret. `setup` must do
+    without it too: a process may be forked before.
     """
 
     name: str
@@ -179,3 +182,4 @@ class Plugin:
     setup: Callable[[Any, Services], AbstractAsyncContextManager[Hooks]]
     routes: tuple[Route, ...] = ()
     collections: tuple[Collection[Any], ...] = ()
+    preload: Callable[[Any], None] | None = None

@@ -8,6 +8,7 @@ admins. `docs/detectors.md` says what it means.
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -31,7 +32,9 @@ from mastio_detectors.settings import Settings
 log = logging.getLogger("mastio.detectors")
 
 
+@functools.lru_cache(maxsize=1)
 def build_engine(settings: Settings) -> Engine:
+    """The engine that these settings ask for. The last one is kept: the processes of an appliance share its memory."""
     own = [Own(f"{pattern.kind}.{pattern.category}", pattern.weight, pattern.pattern) for pattern in settings.patterns]
     rules = {kind: rule for kind, rule in settings.rules().items() if rule.action != "off"}
     return Engine(own, rules, {kind: min(rule.threshold, PROBED) for kind, rule in rules.items()})
@@ -111,4 +114,10 @@ async def setup(settings: Settings, services: Services) -> AsyncIterator[Hooks]:
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
-plugin = Plugin(name="detectors", settings=Settings, setup=setup, routes=ROUTES, collections=(DETECTORS,))
+def preload(settings: Settings) -> None:
+    build_engine(settings)
+
+
+plugin = Plugin(
+    name="detectors", settings=Settings, setup=setup, routes=ROUTES, collections=(DETECTORS,), preload=preload
+)

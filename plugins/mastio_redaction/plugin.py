@@ -8,6 +8,7 @@ caller. `inspector.py` looks at an exchange. The policies are objects of the con
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Annotated, Literal
@@ -159,10 +160,20 @@ def own_of(settings: Settings, always: tuple[str, ...]) -> Custom:
     )
 
 
+@functools.cache
+def catalogue_engine() -> Engine:
+    """The engine of the built-in types alone. It is kept: the processes of an appliance share its memory."""
+    return Engine(CATALOGUE)
+
+
+def preload(_: Settings) -> None:
+    catalogue_engine()
+
+
 @asynccontextmanager
 async def setup(settings: Settings, services: Services) -> AsyncIterator[Hooks]:
     try:
-        engine = Engine(CATALOGUE).extended(own_of(settings, ()))
+        engine = catalogue_engine().extended(own_of(settings, ()))
     except CustomError as error:
         raise ConfigurationError(str(error), "See redaction.patterns and redaction.dictionaries.") from error
     recogniser = None
@@ -186,4 +197,6 @@ async def setup(settings: Settings, services: Services) -> AsyncIterator[Hooks]:
     )  # fmt: skip
 
 
-plugin = Plugin(name="redaction", settings=Settings, setup=setup, routes=ROUTES, collections=(REDACTION,))
+plugin = Plugin(
+    name="redaction", settings=Settings, setup=setup, routes=ROUTES, collections=(REDACTION,), preload=preload
+)

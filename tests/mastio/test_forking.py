@@ -21,6 +21,9 @@ if word == "say":
     print(" ".join(sys.argv), len(os.listdir("/proc/self/fd")), flush=True)
 elif word == "status":
     sys.exit(int(sys.argv[2]))
+elif word == "engines":
+    from mastio_detectors.plugin import build_engine
+    print(build_engine.cache_info().currsize, flush=True)
 elif word == "fail":
     raise ValueError("on purpose")
 elif word == "descriptor":
@@ -92,6 +95,12 @@ def test_each_end_is_told(server: ForkServer, folder: Path) -> None:
     staying.send_signal(signal.SIGTERM)
     assert staying.wait(10) == staying.poll() == 7
     staying.kill()  # it has ended: nothing is sent to whoever has its number now
+
+
+def test_what_plugins_preload_is_there_in_each_process_after_the_first(folder: Path) -> None:
+    made = start(folder)
+    assert [run_reading(made, "engines") for _ in range(3)] == [(b"0\n", 0), (b"1\n", 0), (b"1\n", 0)]
+    made.close()
 
 
 def test_a_server_that_dies_is_noticed(folder: Path) -> None:

@@ -42,6 +42,8 @@ def test_a_key_that_is_lost_later(appliance: Appliance, agent: Identity, stub: S
         refused = client.post("/v1/chat/completions", json=body)
         assert (refused.status_code, refused.json()["error"]["code"]) == (502, "upstream_refused"), refused.text
         assert len(stub.arrivals()) == before
+        # Control makes the trial, and looks at the files by itself.
+        wait_until(lambda: not admin.post(f"{PROVIDERS}/{name}/test").json()["ok"], 5, "control knows it too")
         trial = admin.post(f"{PROVIDERS}/{name}/test").json()
         assert not trial["ok"] and "cannot be had" in trial["reason"], trial
         assert admin.delete(f"{PROVIDERS}/{name}").status_code == 204
