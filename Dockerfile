@@ -24,7 +24,7 @@ COPY plugins plugins
 RUN .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation \
         -e ./client -e . \
     && .venv/bin/python -m compileall -q client mastio plugins \
-    && .venv/bin/python -m mastio.cli.precompile
+    && .venv/bin/python -m mastio.cli.appliance.precompile
 
 FROM ${PYTHON_IMAGE}
 COPY --from=build /opt/mastio /opt/mastio

@@ -152,7 +152,7 @@ native() {
         install_missing
         ensure_venv
         [ -z "$link" ] || link_command
-        "$venv/bin/python" -m mastio.native up ${options[@]+"${options[@]}"}
+        "$venv/bin/python" -m mastio.bring_up.native up ${options[@]+"${options[@]}"}
         [ -z "$told" ] || echo "$told"
         return
     elif [ ! -x "$venv/bin/python" ]; then # nothing was ever brought up from this folder
@@ -160,7 +160,7 @@ native() {
         [ "$verb" != status ] || { echo "not running" && exit 1; }
         fail "Mastio is not installed here." "Run ./deploy.sh up."
     fi
-    exec "$venv/bin/python" -m mastio.native "$verb" ${options[@]+"${options[@]}"}
+    exec "$venv/bin/python" -m mastio.bring_up.native "$verb" ${options[@]+"${options[@]}"}
 }
 
 # --- compose --------------------------------------------------------------------------------------------------------

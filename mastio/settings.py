@@ -18,8 +18,8 @@ from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from mastio.errors import ConfigurationError
-from mastio.target import TargetError, parse_base_url, verify_resolver
+from mastio.exchange.errors import ConfigurationError
+from mastio.exchange.target import TargetError, parse_base_url, verify_resolver
 
 DEFAULT_PLUGINS = (
     "mtls", "dpop", "token", "apikey", "policy", "limits", "detectors", "redaction", "audit", "llm", "cache",

@@ -54,7 +54,7 @@ while [ -z "$stopping" ] && kill -0 "$pid" 2>/dev/null; do
     if [ -z "$stopping" ] && [ "$now" != "$known" ] && is_good; then
         known=$now
         # HTTP/1.1 clients are asked to close their connections before the reload cuts those that are idle
-        # (mastio/reloading.py).
+        # (mastio/process/reloading.py).
         : >"$closing"
         sleep 2
         kill -HUP "$pid" 2>/dev/null || true

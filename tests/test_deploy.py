@@ -98,7 +98,7 @@ def test_up_puts_the_command_on_the_path(tmp_path: Path, user: int) -> None:
     assert done.returncode == 0, done.stderr
     last = done.stdout.splitlines()[-1]
     assert last == f"The command mastio is {folder}/mastio; ./deploy.sh unlink removes it."
-    assert "started: -m mastio.native up" in done.stdout
+    assert "started: -m mastio.bring_up.native up" in done.stdout
     assert subprocess.run([folder / "mastio"], capture_output=True, check=True).stdout == b"the command\n"
     again = checkout.run("up", "--native", path=folder)
     assert again.stdout.splitlines()[-1] == last and again.stderr == ""
@@ -153,13 +153,13 @@ def test_a_link_that_cannot_be_made_stops_nothing(tmp_path: Path) -> None:
 def test_no_link_is_made_where_none_is_wanted(tmp_path: Path) -> None:
     checkout = Checkout(tmp_path)
     done = checkout.run("up", "--native", "--no-link", "--port", "9444")
-    assert done.stdout == "started: -m mastio.native up --port 9444\n" and not checkout.user_bin.exists()
+    assert done.stdout == "started: -m mastio.bring_up.native up --port 9444\n" and not checkout.user_bin.exists()
 
 
 def test_a_failure_is_the_status_of_up_and_down_keeps_the_link(tmp_path: Path) -> None:
     checkout = Checkout(tmp_path)
     assert checkout.run("up", "--native", STATUS="2").returncode == 2
-    assert checkout.run("down", "--native").stdout == "started: -m mastio.native down\n"
+    assert checkout.run("down", "--native").stdout == "started: -m mastio.bring_up.native down\n"
     assert (checkout.user_bin / "mastio").is_symlink()
 
 

@@ -10,7 +10,7 @@ from types import ModuleType
 import pytest
 
 from mastio.cli import VERBS
-from mastio.hooks import Hooks
+from mastio.plugin.hooks import Hooks
 from mastio_primitives.codes import CODES
 
 ROOT = Path(__file__).parent.parent
@@ -43,7 +43,7 @@ def test_every_code_is_raised_somewhere() -> None:
     """A word of the vocabulary that nobody says is dead."""
     sources = [p for folder in FOLDERS for p in (ROOT / folder).rglob("*.py") if p.name != "codes.py"]
     said = "\n".join(path.read_text("utf-8") for path in sources)
-    defaults = re.findall(r'default_code = "(\w+)"', (ROOT / "mastio" / "errors.py").read_text("utf-8"))
+    defaults = re.findall(r'default_code = "(\w+)"', (ROOT / "mastio" / "exchange" / "errors.py").read_text("utf-8"))
     assert [code for code in CODES if f'"{code}"' not in said and code not in defaults] == []
 
 
@@ -94,3 +94,9 @@ def test_the_folder_map_is_true() -> None:
     text = (ROOT / "README.md").read_text("utf-8")
     for name in re.findall(r"^- `([a-z_./]+)`", text, re.MULTILINE):
         assert (ROOT / name).exists(), f"README.md names {name}"
+
+
+def test_the_readme_says_what_each_folder_of_the_kernel_has() -> None:
+    folders = {path.name for path in (ROOT / "mastio").iterdir() if (path / "__init__.py").is_file()}
+    named = set(re.findall(r"`(\w+)/`", (ROOT / "README.md").read_text("utf-8")))
+    assert folders <= named, folders - named

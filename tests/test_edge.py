@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from mastio.edge import ERRORS, TEMPLATES, is_open, read_edge_headers, render, render_locations
-from mastio.errors import BadRequest
-from mastio.nginx import nginx_version
+from mastio.exchange.errors import BadRequest
+from mastio.host.nginx import nginx_version
+from mastio.http.edge import ERRORS, TEMPLATES, is_open, read_edge_headers, render, render_locations
 from mastio.pki.authority import Authority
-from mastio.plan import read_plan
+from mastio.process.plan import read_plan
 from mastio_primitives.codes import CODES
 from support.appliance import NGINX
 

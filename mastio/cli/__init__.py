@@ -22,7 +22,7 @@ from mastio_primitives.command_line import AGENT_VERBS, CommandLine
 
 GROUP = "mastio.commands"
 
-KERNEL_VERBS = {
+APPLIANCE_VERBS = {
     "up": "bring the appliance up on this host",
     "restart": "apply the settings to the running appliance, worker by worker",
     "down": "stop the appliance on this host; its data stays",
@@ -32,7 +32,8 @@ KERNEL_VERBS = {
     "check": "check the settings and print what is in force",
     "edge": "render the edge's nginx configuration",
     "migrate": "bring the database up to this version's tables",
-    **AGENT_VERBS,
+}
+ADMIN_VERBS = {
     "agents": "list, show, suspend, revoke, reactivate agents; their API keys",
     "enrollments": "list, approve, reject enrolment requests; make one-time tokens",
     "keys": "list and rotate the appliance's own keys",
@@ -42,6 +43,10 @@ KERNEL_VERBS = {
     "plugin": "write a new plugin, with its tests",
     "completion": "print a script that completes this command in bash, zsh or fish",
 }
+KERNEL_VERBS = APPLIANCE_VERBS | AGENT_VERBS | ADMIN_VERBS
+
+FOLDERS = dict.fromkeys(APPLIANCE_VERBS, "appliance.") | dict.fromkeys(AGENT_VERBS, "agent.") | {"policy": "policy."}
+"""The packages of verbs that are not in this one."""
 
 
 class Verbs(Mapping[str, str]):
@@ -69,7 +74,7 @@ class Verbs(Mapping[str, str]):
     def load(self, verb: str) -> Any:
         """The module of a verb. Raises `KeyError`."""
         if verb in KERNEL_VERBS:
-            return importlib.import_module(f"mastio.cli.{verb.replace('-', '_')}")
+            return importlib.import_module(f"mastio.cli.{FOLDERS.get(verb, '')}{verb}")
         return self._commands()[verb].load()
 
     def _commands(self) -> dict[str, Any]:

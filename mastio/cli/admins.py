@@ -15,9 +15,9 @@ from typing import Any
 
 import httpx
 
-from mastio.administer import add_verb, administer, item_path, pages, print_one, print_rows
-from mastio.errors import ConfigurationError
-from mastio.presented import ADMIN_PREFIX, digest_secret
+from mastio.exchange.errors import ConfigurationError
+from mastio.exchange.presented_credentials import ADMIN_PREFIX, digest_secret
+from mastio.plugin.administer import add_verb, administer, item_path, pages, print_one, print_rows
 from mastio_client.enroll import send
 from mastio_primitives.files import write_private
 

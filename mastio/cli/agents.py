@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx
 
-from mastio.administer import add_verb, administer, item_path, pages, plain, print_one, print_rows, with_reason
+from mastio.plugin.administer import add_verb, administer, item_path, pages, plain, print_one, print_rows, with_reason
 from mastio_client.enroll import send
 
 AGENTS = "/v1/admin/agents"

@@ -6,7 +6,7 @@ import argparse
 
 import httpx
 
-from mastio.administer import add_verb, administer, item_path, pages, plain, print_one, print_rows, with_reason
+from mastio.plugin.administer import add_verb, administer, item_path, pages, plain, print_one, print_rows, with_reason
 from mastio_client.enroll import send
 
 REQUESTS = "/v1/admin/enrollments"

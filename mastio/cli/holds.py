@@ -6,7 +6,7 @@ import argparse
 
 import httpx
 
-from mastio.administer import add_verb, administer, item_path, pages, print_one, print_rows, with_reason
+from mastio.plugin.administer import add_verb, administer, item_path, pages, print_one, print_rows, with_reason
 from mastio_client.enroll import send
 
 HOLDS = "/v1/admin/holds"

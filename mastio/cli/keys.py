@@ -7,8 +7,8 @@ from typing import Any
 
 import httpx
 
-from mastio.administer import Held, add_verb, administer, pages, plain, print_held, print_rows, with_reason
-from mastio.errors import ConfigurationError
+from mastio.exchange.errors import ConfigurationError
+from mastio.plugin.administer import Held, add_verb, administer, pages, plain, print_held, print_rows, with_reason
 from mastio_client.enroll import send
 
 KEYS = "/v1/admin/keys"

@@ -10,7 +10,7 @@ from keyword import iskeyword
 from pathlib import Path
 
 from mastio.cli import VERBS
-from mastio.errors import ConfigurationError
+from mastio.exchange.errors import ConfigurationError
 from mastio.settings import CORE_SECTIONS, DEFAULT_PLUGINS
 
 NAME = re.compile(r"[a-z][a-z0-9]{0,31}")
@@ -32,7 +32,7 @@ FILES: Mapping[str, str] = {
     "mastio_@{name}/rule.py": "rule.txt",
     "tests/test_@{name}.py": "tests.txt",
 }
-"""The files of a new plugin, and the templates in `mastio/plugin_template/` that they are made from."""
+"""The files of a new plugin, and the templates in `mastio/plugin/template/` that they are made from."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -56,7 +56,7 @@ def write_plugin(name: str, folder: Path) -> list[Path]:
         raise ConfigurationError(f"{name} is no name of a plugin.", "Use lower-case letters and digits.")
     if iskeyword(name) or any(name in names for names in (VERBS, CORE_SECTIONS, DEFAULT_PLUGINS, TAKEN)):
         raise ConfigurationError(f"The name {name} is taken.", "Choose another one.")
-    templates = resources.files("mastio") / "plugin_template"
+    templates = resources.files("mastio.plugin") / "template"
     written = []
     try:
         folder.mkdir(parents=True)

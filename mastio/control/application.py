@@ -19,26 +19,26 @@ from starlette.middleware.exceptions import ExceptionMiddleware
 from starlette.types import ASGIApp
 
 from mastio import __version__
-from mastio.collection import Collection
-from mastio.control.admins import AdminsRouter
-from mastio.control.agents import AgentsRouter
-from mastio.control.api_keys import ApiKeysRouter
+from mastio.control.admin.admins import AdminsRouter
+from mastio.control.admin.agents import AgentsRouter
+from mastio.control.admin.api_keys import ApiKeysRouter
+from mastio.control.admin.collections import CollectionRouter
+from mastio.control.admin.four_eyes import FourEyes, carry_out
+from mastio.control.admin.holds import HoldsRouter
+from mastio.control.admin.keys import KeysRouter
+from mastio.control.admin.reachable import Examine
 from mastio.control.bodies import refuse_body, refuse_route, route_taking
-from mastio.control.collections import CollectionRouter
 from mastio.control.context import Context, Verifiers
 from mastio.control.discovery import DiscoveryRouter
 from mastio.control.endpoints import Endpoint, Endpoints, Router
-from mastio.control.enrollment import EnrollmentRouter
-from mastio.control.enrollments import EnrollmentsRouter
-from mastio.control.est import EstRouter
-from mastio.control.four_eyes import FourEyes, carry_out
-from mastio.control.holds import HoldsRouter
-from mastio.control.keys import KeysRouter
-from mastio.control.reachable import Examine
-from mastio.control.routes import ROUTES
-from mastio.exchange import Route
+from mastio.control.enrollment.decisions import EnrollmentsRouter
+from mastio.control.enrollment.est import EstRouter
+from mastio.control.enrollment.requests import EnrollmentRouter
+from mastio.exchange.records import Directory
+from mastio.exchange.values import Route
+from mastio.http.control_routes import ROUTES
 from mastio.pki.authority import SERVER_SECONDS, Authority
-from mastio.store.base import Directory
+from mastio.plugin.collection import Collection
 from mastio.store.control import ControlStore
 
 
@@ -73,7 +73,7 @@ def build(
 
     Raises `MastioError`s to its caller instead of answering them. Durations in seconds: of a leaf, of an undecided
     request, of an old leaf after a renewal, of a change that waits for another admin (None: none waits), of a
-    new admin's one-time code after the approval. `examine`: see `mastio.control.reachable`.
+    new admin's one-time code after the approval. `examine`: see `mastio.control.admin.reachable`.
     """
     context = Context(
         store=store,

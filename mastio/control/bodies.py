@@ -14,12 +14,12 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
-from mastio.errors import BadRequest
-from mastio.strictjson import Allowance, JsonError, TooManyValues, parse
+from mastio.exchange.errors import BadRequest
+from mastio.http.strictjson import Allowance, JsonError, TooManyValues, parse
 
 JSON = "application/json"
 MOST_WEIGHT = 40_000
-"""The weight of a body (`mastio.strictjson`) above which it is not parsed. The longest lists that the models take
+"""The weight of a body (`mastio.http.strictjson`) above which it is not parsed. The longest lists that the models take
 weigh 30,000. A member that no model knows costs ten microseconds."""
 
 _MEMBER = re.compile(r"[A-Za-z0-9_.-]{1,64}")

@@ -8,15 +8,15 @@ from typing import Annotated, Any
 
 from fastapi import Depends, Request
 
-from mastio.control.reachable import Examine
-from mastio.errors import BadRequest
-from mastio.exchange import Principal
-from mastio.hooks import InForce, Verify
+from mastio.control.admin.reachable import Examine
+from mastio.exchange.errors import BadRequest
+from mastio.exchange.records import Directory, Enrollment
+from mastio.exchange.values import Principal
 from mastio.pki.authority import Authority
 from mastio.pki.certificates import PublicKey, spiffe_id
 from mastio.pki.csr import RequestError, load_public_key, parse_csr
 from mastio.pki.public import IssuedLeaf
-from mastio.store.base import Directory, Enrollment
+from mastio.plugin.hooks import InForce, Verify
 from mastio.store.control import ControlStore
 
 CLAIM = "claim_sha256"

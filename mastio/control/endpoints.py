@@ -1,4 +1,5 @@
-"""The endpoints of routes: the routers return them, and `build` ties them to the rows of `routes.py`. Pure."""
+"""The endpoints of routes: the routers return them, and `build` ties them to the rows of `mastio.http.control_routes`.
+Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from typing import Any, Protocol
 
 from pydantic import BaseModel
 
-from mastio.exchange import Principal
+from mastio.exchange.values import Principal
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +33,7 @@ class Endpoint:
 
 
 Endpoints = Mapping[tuple[str, str], Endpoint]
-"""By method and path, as in `routes.py`."""
+"""By method and path, as in `mastio.http.control_routes`."""
 
 
 class Router(Protocol):

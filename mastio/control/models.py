@@ -8,7 +8,9 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
-from mastio.models import (
+from mastio.exchange.records import AdminRole, HoldStatus
+from mastio.pki.csr import MAX_BYTES
+from mastio.plugin.fields import (
     AgentName,
     Answer,
     Body,
@@ -23,8 +25,6 @@ from mastio.models import (
     PathGlob,
     Time,
 )
-from mastio.pki.csr import MAX_BYTES
-from mastio.store.base import AdminRole, HoldStatus
 
 DAY = 86_400
 MAX_LIFE = 3650 * DAY

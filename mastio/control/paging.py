@@ -8,9 +8,9 @@ from typing import Annotated, TypeVar
 
 from fastapi import Depends, Query
 
-from mastio.errors import BadRequest
-from mastio.models import Page as AnswerPage
-from mastio.store.changes import Page
+from mastio.exchange.errors import BadRequest
+from mastio.plugin.fields import Page as AnswerPage
+from mastio.store.sql.changes import Page
 from mastio_primitives.jwk import JoseError, decode_base64url, encode_base64url
 
 T = TypeVar("T")

@@ -1,4 +1,5 @@
-"""The program `control`: administration, enrolment, discovery. `python -m mastio.control.program`; see `mastio.worker`.
+"""The program `control`: administration, enrolment, discovery. `python -m mastio.control.program`; see
+`mastio.process.worker`.
 
 It alone has the keys of the certificate authority, and the framework that hosts the control plane's application.
 """
@@ -12,24 +13,24 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from mastio.app import Base, Program
 from mastio.control.application import build
 from mastio.control.context import Verifiers
-from mastio.control.routes import ROUTES
+from mastio.control.inprocess import InProcess, read_control, read_judged
 from mastio.control.surface import Surface
-from mastio.control_down import find_file
-from mastio.edge import server_names
-from mastio.exchange import Plane
-from mastio.hooks import Hooks
-from mastio.inprocess import InProcess, read_control, read_judged
-from mastio.liveness import ControlState, Liveness
-from mastio.operating import Readiness
+from mastio.exchange.target import parse_base_url
+from mastio.exchange.values import Plane
+from mastio.host.control_down import find_file
+from mastio.host.liveness import ControlState, Liveness
+from mastio.host.metrics import Telemetry
+from mastio.http.control_routes import ROUTES
+from mastio.http.edge import server_names
+from mastio.operating.probes import Readiness
 from mastio.pki.authority import DAY, Authority
-from mastio.plan import secret_folders
+from mastio.plugin.hooks import Hooks
+from mastio.process.app import Base, Program
+from mastio.process.plan import secret_folders
+from mastio.process.worker import main
 from mastio.store.control import ControlStore
-from mastio.target import parse_base_url
-from mastio.telemetry import Telemetry
-from mastio.worker import main
 
 
 class ControlProgram(Program):

@@ -7,12 +7,13 @@ from typing import Any
 
 import orjson
 
-from mastio import __version__, aside
-from mastio.exchange import Recorded, Reply, Route
-from mastio.hooks import Dispatch, Read
-from mastio.openapi import describe
-from mastio.openapi_page import PAGE_POLICY, write_page
-from mastio.operating import JSON, read_nothing
+from mastio import __version__
+from mastio.exchange.values import Recorded, Reply, Route
+from mastio.host import aside
+from mastio.http.openapi import describe
+from mastio.http.openapi_page import PAGE_POLICY, write_page
+from mastio.operating.probes import JSON, read_nothing
+from mastio.plugin.hooks import Dispatch, Read
 
 
 class Surface:

@@ -19,7 +19,8 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, load_pem_private_key
 
-from mastio.errors import ConfigurationError
+from mastio.exchange.errors import ConfigurationError
+from mastio.identity.rotation import in_force
 from mastio.pki.certificates import (
     Issuer,
     PublicKey,
@@ -37,7 +38,6 @@ from mastio.pki.certificates import (
 )
 from mastio.pki.public import IssuedLeaf, PublicAuthority, read_state
 from mastio.pki.ring import Generation, encode_key, read_issuer
-from mastio.rotation import in_force
 from mastio_primitives.files import sync_folder, write_private, write_public
 
 DAY = 86_400.0

@@ -25,7 +25,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509 import verification
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from mastio.trust import Trust
+from mastio.identity.trust import Trust
 from mastio_primitives.ed25519 import verify_ed25519
 from mastio_primitives.jwk import encode_base64url
 

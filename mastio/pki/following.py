@@ -7,7 +7,7 @@ import contextlib
 import logging
 from collections.abc import Callable
 
-from mastio.errors import ConfigurationError
+from mastio.exchange.errors import ConfigurationError
 from mastio.pki.public import PublicAuthority
 
 log = logging.getLogger("mastio.pki")

@@ -9,11 +9,11 @@ from pathlib import Path
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from mastio.errors import ConfigurationError
+from mastio.exchange.errors import ConfigurationError
+from mastio.identity.rotation import current, in_force, next_change
+from mastio.identity.trust import Trust
 from mastio.pki.certificates import encode_der
 from mastio.pki.ring import Generation, Ring, read_ring, signature_of
-from mastio.rotation import current, in_force, next_change
-from mastio.trust import Trust
 
 
 @dataclass(frozen=True, slots=True)

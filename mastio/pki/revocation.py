@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
+from mastio.identity.trust import Trust
 from mastio.pki.authority import Authority
 from mastio.pki.certificates import Revoked
-from mastio.trust import Trust
 
 FRESH_SECONDS = 300.0
 """Seconds that a list is served again while nothing changed."""

@@ -19,9 +19,9 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_pem_private_key
 
-from mastio.errors import ConfigurationError
+from mastio.exchange.errors import ConfigurationError
+from mastio.identity.rotation import in_force
 from mastio.pki.certificates import Issuer, encode_pem
-from mastio.rotation import in_force
 from mastio_primitives.files import write_private, write_public
 
 RING = "ring.json"

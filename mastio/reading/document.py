@@ -19,8 +19,9 @@ from typing import Any, Literal, NamedTuple, Self
 
 import orjson
 
-from mastio.errors import Blocked
-from mastio.inspection import UNINSPECTED, Carrier, Finding, Passage
+from mastio.exchange.errors import Blocked
+from mastio.exchange.inspection import UNINSPECTED, Carrier, Finding, Passage
+from mastio.http.strictjson import Allowance, JsonError, TooManyValues, mask_escapes, parse
 from mastio.reading.blobs import LEAST, LONG_BLOB, Blob, find_blobs, read_blob
 from mastio.reading.naming import (
     ROWS,
@@ -34,7 +35,6 @@ from mastio.reading.naming import (
     read_heads,
 )
 from mastio.reading.numbers import FEWEST_CODES, LONG_NUMBER, has_codes, has_many_digits, is_long, write_plain
-from mastio.strictjson import Allowance, JsonError, TooManyValues, mask_escapes, parse
 
 MAX_NESTED = 4
 """The greatest depth of documents in strings of documents. A deeper one is read as plain text."""

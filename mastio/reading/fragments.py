@@ -12,8 +12,8 @@ from typing import Protocol
 
 import orjson
 
-from mastio.errors import DispatchError
-from mastio.inspection import Filter
+from mastio.exchange.errors import DispatchError
+from mastio.exchange.inspection import Filter
 from mastio.reading.numbers import write_plain
 
 MAX_BARE = 4096

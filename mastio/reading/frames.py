@@ -12,7 +12,7 @@ from codecs import BOM_UTF8
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from mastio.errors import DispatchError
+from mastio.exchange.errors import DispatchError
 
 _END = re.compile(rb"\r\n\r\n|\n\n|\r\r|\n\r\n")
 _LINE = re.compile(rb"[^\r\n]+")

@@ -14,8 +14,8 @@ from functools import lru_cache
 from typing import Any
 from urllib.parse import quote, unquote, unquote_to_bytes
 
-from mastio.errors import Blocked
-from mastio.inspection import UNINSPECTED, Finding, Passage, Texts
+from mastio.exchange.errors import Blocked
+from mastio.exchange.inspection import UNINSPECTED, Finding, Passage, Texts
 from mastio.reading.blobs import LONG_BLOB, find_blobs
 
 _WORD = r"(?:[A-Za-z]{1,24}|[A-Za-z]{0,8}[0-9]{1,8}|(?:[0-9]{1,4}[a-z]{1,2}){1,4})"

@@ -15,14 +15,25 @@ from typing import Any, Literal, NamedTuple
 
 import orjson
 
-from mastio.errors import Blocked, DispatchError
-from mastio.inspection import UNINSPECTED, Block, Carrier, Filter, Finding, Passage, Redact, Watch, merge, open_filter
+from mastio.exchange.errors import Blocked, DispatchError
+from mastio.exchange.inspection import (
+    UNINSPECTED,
+    Block,
+    Carrier,
+    Filter,
+    Finding,
+    Passage,
+    Redact,
+    Watch,
+    merge,
+    open_filter,
+)
+from mastio.http.strictjson import JsonError, parse
 from mastio.reading.blobs import LONG_BLOB, Sieve
 from mastio.reading.document import Document, Said
 from mastio.reading.fragments import Channel, JsonText, PlainText
 from mastio.reading.frames import Frame, is_object_to_others, split_array, split_events
 from mastio.reading.piecemeal import drop_piecemeal
-from mastio.strictjson import JsonError, parse
 
 Key = tuple[Any, ...]
 """Names a channel."""

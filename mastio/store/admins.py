@@ -13,15 +13,22 @@ from dataclasses import replace
 from sqlalchemy import ColumnElement, Connection, func, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
-from mastio.errors import BadRequest
-from mastio.presented import CLAIM_MARK, CLAIM_PREFIX, hash_claim, hash_digest, hash_secret, limit_claim
-from mastio.services import Keys
-from mastio.store.base import Admin, AdminRole
-from mastio.store.changes import Change, Page, read_page
-from mastio.store.damage import decode_good, decode_one, read_rows
-from mastio.store.engine import Database
+from mastio.exchange.errors import BadRequest
+from mastio.exchange.presented_credentials import (
+    CLAIM_MARK,
+    CLAIM_PREFIX,
+    hash_claim,
+    hash_digest,
+    hash_secret,
+    limit_claim,
+)
+from mastio.exchange.records import Admin, AdminRole
+from mastio.plugin.services import Keys
 from mastio.store.rows import decode_admin, encode_admin
-from mastio.store.tables import admins
+from mastio.store.sql.changes import Change, Page, read_page
+from mastio.store.sql.damage import decode_good, decode_one, read_rows
+from mastio.store.sql.engine import Database
+from mastio.store.sql.tables import admins
 
 TOKEN_PREFIX = "mastio_admin_"  # noqa: S105
 

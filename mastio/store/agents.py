@@ -8,15 +8,15 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
 
-from mastio.errors import AuthenticationError, BadRequest
+from mastio.exchange.errors import AuthenticationError, BadRequest
+from mastio.exchange.records import Agent, AgentStatus
 from mastio.pki.certificates import Revoked
 from mastio.pki.public import IssuedLeaf
-from mastio.store.base import Agent, AgentStatus
-from mastio.store.changes import Change, Page, read_page
-from mastio.store.damage import decode_one, read_rows
-from mastio.store.engine import Database
 from mastio.store.rows import decode_agent, encode_agent
-from mastio.store.tables import agents, certificates
+from mastio.store.sql.changes import Change, Page, read_page
+from mastio.store.sql.damage import decode_one, read_rows
+from mastio.store.sql.engine import Database
+from mastio.store.sql.tables import agents, certificates
 
 KEEP_SECONDS = 7 * 86_400.0
 """Seconds that the row of an expired certificate is kept."""

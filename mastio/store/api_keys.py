@@ -8,17 +8,17 @@ from dataclasses import dataclass, replace
 
 from sqlalchemy import Connection, bindparam, insert, select, update
 
-from mastio.errors import BadRequest
-from mastio.exchange import Restriction
-from mastio.presented import API_KEY_PREFIX, hash_secret
-from mastio.services import Keys
+from mastio.exchange.errors import BadRequest
+from mastio.exchange.presented_credentials import API_KEY_PREFIX, hash_secret
+from mastio.exchange.records import ApiKey
+from mastio.exchange.values import Restriction
+from mastio.plugin.services import Keys
 from mastio.store.agents import get_agent
-from mastio.store.base import ApiKey
-from mastio.store.changes import Change, Page, read_page
-from mastio.store.damage import decode_one, read_rows
-from mastio.store.engine import Database
 from mastio.store.rows import decode_api_key, encode_api_key
-from mastio.store.tables import api_keys
+from mastio.store.sql.changes import Change, Page, read_page
+from mastio.store.sql.damage import decode_one, read_rows
+from mastio.store.sql.engine import Database
+from mastio.store.sql.tables import api_keys
 
 _MARK = (
     update(api_keys)

@@ -21,20 +21,20 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from mastio.collection import Collection, N
-from mastio.errors import BadRequest, ConfigurationError
-from mastio.services import Keys
+from mastio.exchange.errors import BadRequest, ConfigurationError
+from mastio.plugin.collection import Collection, N
+from mastio.plugin.services import Keys
 from mastio.store.admins import TOKEN_PREFIX, AdminStore, new_admin_token
 from mastio.store.agents import AgentStore
 from mastio.store.api_keys import ApiKeyStore
-from mastio.store.changes import Change
-from mastio.store.engine import Database
 from mastio.store.enrollments import EnrollmentStore
 from mastio.store.holds import HoldStore
 from mastio.store.leases import UsageStore
 from mastio.store.objects import ObjectCodec, ObjectStore
-from mastio.store.sealed import Sealer
-from mastio.store.signing_keys import SigningKeyStore
+from mastio.store.secrets.sealed import Sealer
+from mastio.store.secrets.signing_keys import SigningKeyStore
+from mastio.store.sql.changes import Change
+from mastio.store.sql.engine import Database
 from mastio.store.tokens import TokenStore
 from mastio_primitives.files import create_private
 

@@ -10,17 +10,17 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, delete, exists, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from mastio.errors import BadRequest, Denied
+from mastio.exchange.errors import BadRequest, Denied
+from mastio.exchange.records import Agent, Enrollment, EnrollmentStatus
 from mastio.pki.csr import assertion_keys, load_public_key
 from mastio.pki.public import IssuedLeaf
 from mastio.store.agents import add_agent, add_certificate, forget_expired, get_agent, write_agent
 from mastio.store.api_keys import revoke_all
-from mastio.store.base import Agent, Enrollment, EnrollmentStatus
-from mastio.store.changes import Change, Page, read_page
-from mastio.store.engine import Database
 from mastio.store.objects import ObjectStore
 from mastio.store.rows import decode_enrollment, encode_enrollment
-from mastio.store.tables import agents, enrollments
+from mastio.store.sql.changes import Change, Page, read_page
+from mastio.store.sql.engine import Database
+from mastio.store.sql.tables import agents, enrollments
 from mastio.store.tokens import consume_token
 
 KEEP_SECONDS = 7 * 86_400.0

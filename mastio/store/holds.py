@@ -9,14 +9,14 @@ from typing import Any
 
 from sqlalchemy import Connection, delete, func, insert, select, update
 
-from mastio.approval import verify_approval, verify_pending
-from mastio.errors import BadRequest, Denied
+from mastio.exchange.errors import BadRequest, Denied
+from mastio.exchange.records import Hold, HoldStatus
+from mastio.identity.approval import verify_approval, verify_pending
 from mastio.store.admins import find_active_admin
-from mastio.store.base import Hold, HoldStatus
-from mastio.store.changes import Change, Page, read_page
-from mastio.store.engine import Database
 from mastio.store.rows import decode_hold, encode_hold
-from mastio.store.tables import holds
+from mastio.store.sql.changes import Change, Page, read_page
+from mastio.store.sql.engine import Database
+from mastio.store.sql.tables import holds
 
 KEEP_SECONDS = 30 * 86_400.0
 """Seconds that a hold is kept after the time in which it could be decided. The log keeps the decision."""

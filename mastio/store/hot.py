@@ -22,18 +22,18 @@ from typing import Any, TypeVar
 from sqlalchemy import Column, Connection, inspect, select, text
 from sqlalchemy.exc import ProgrammingError
 
-from mastio.collection import Collection, Named
-from mastio.errors import ConfigurationError
-from mastio.presented import find_name
-from mastio.services import Keys
-from mastio.store import tables
-from mastio.store.base import Admin, Agent, ApiKey, SigningKey
-from mastio.store.damage import AnyRow, decode_good, read_rows
-from mastio.store.engine import Database
+from mastio.exchange.errors import ConfigurationError
+from mastio.exchange.presented_credentials import find_name
+from mastio.exchange.records import Admin, Agent, ApiKey, SigningKey
+from mastio.plugin.collection import Collection, Named
+from mastio.plugin.services import Keys
 from mastio.store.objects import ObjectCodec, select_objects
 from mastio.store.rows import decode_admin, decode_agent, decode_api_key, decode_signing_key
-from mastio.store.sealed import Sealer
-from mastio.store.secret_files import Written, look_at_file
+from mastio.store.secrets.sealed import Sealer
+from mastio.store.secrets.secret_files import Written, look_at_file
+from mastio.store.sql import tables
+from mastio.store.sql.damage import AnyRow, decode_good, read_rows
+from mastio.store.sql.engine import Database
 
 log = logging.getLogger("mastio.store")
 

@@ -1,8 +1,8 @@
 """The counts of budgets, exact on any number of workers and replicas: `services.Leases`, and reading for admins.
 
 A row of `budget_windows` is one budget in one of its periods: what was spent, and the sum of what its leases hold.
-Every transaction here takes that row first, so whoever changes a window is alone with it, and `mastio.budgets.decide`
-keeps `spent + leased` within the limit. What crashes leave behind:
+Every transaction here takes that row first, so whoever changes a window is alone with it, and
+`mastio.exchange.budgets.decide` keeps `spent + leased` within the limit. What crashes leave behind:
 
 | crash | left behind | so |
 |---|---|---|
@@ -23,13 +23,13 @@ from typing import Any
 import orjson
 from sqlalchemy import Connection, Row, bindparam, delete, func, insert, or_, select, text, tuple_, update
 
-from mastio.budgets import Claim, Grant, Usage, Window, decide
-from mastio.errors import Unavailable
-from mastio.services import Worker
-from mastio.store.engine import Database
-from mastio.store.tables import budget_leases as leases
-from mastio.store.tables import budget_windows as windows
-from mastio.store.tables import objects
+from mastio.exchange.budgets import Claim, Grant, Usage, Window, decide
+from mastio.exchange.errors import Unavailable
+from mastio.plugin.services import Worker
+from mastio.store.sql.engine import Database
+from mastio.store.sql.tables import budget_leases as leases
+from mastio.store.sql.tables import budget_windows as windows
+from mastio.store.sql.tables import objects
 
 GONE_SECONDS = 60.0
 """A lease that nobody has spoken of for so long is a dead worker's."""

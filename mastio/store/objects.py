@@ -12,14 +12,14 @@ from pydantic import TypeAdapter
 from sqlalchemy import Connection, Select, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from mastio.collection import Collection, N, Secret
-from mastio.errors import BadRequest
-from mastio.store import tables
-from mastio.store.changes import Change, Page, read_page
-from mastio.store.damage import DAMAGE, AnyRow, decode_one, read_rows, show_key, verify_name
-from mastio.store.engine import Database
-from mastio.store.sealed import Sealer, SealError
-from mastio.store.secret_files import SecretFileError, read_secret_file
+from mastio.exchange.errors import BadRequest
+from mastio.plugin.collection import Collection, N, Secret
+from mastio.store.secrets.sealed import Sealer, SealError
+from mastio.store.secrets.secret_files import SecretFileError, read_secret_file
+from mastio.store.sql import tables
+from mastio.store.sql.changes import Change, Page, read_page
+from mastio.store.sql.damage import DAMAGE, AnyRow, decode_one, read_rows, show_key, verify_name
+from mastio.store.sql.engine import Database
 
 log = logging.getLogger("mastio.store")
 

@@ -14,8 +14,8 @@ from collections.abc import Callable
 from sqlalchemy import Connection, bindparam, delete, insert, or_
 from sqlalchemy.exc import IntegrityError
 
-from mastio.store.engine import Database
-from mastio.store.tables import used
+from mastio.store.sql.engine import Database
+from mastio.store.sql.tables import used
 
 LONGEST = 600.0
 """Seconds that anything may be in force whose use is marked here; also the seconds between two sweeps of a worker."""

@@ -1,4 +1,4 @@
-"""Rows of the tables as the values of `base.py`, and back."""
+"""Rows of the tables as the values of `mastio.exchange.records`, and back."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import orjson
 from pydantic import TypeAdapter
 from sqlalchemy import Row
 
-from mastio.store.base import Admin, Agent, ApiKey, Enrollment, EnrollmentToken, Hold, SigningKey
-from mastio.store.damage import DAMAGE, AnyRow, show_key
-from mastio.store.sealed import Sealer, SealError
+from mastio.exchange.records import Admin, Agent, ApiKey, Enrollment, EnrollmentToken, Hold, SigningKey
+from mastio.store.secrets.sealed import Sealer, SealError
+from mastio.store.sql.damage import DAMAGE, AnyRow, show_key
 
 log = logging.getLogger("mastio.store")
 

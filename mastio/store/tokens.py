@@ -9,14 +9,14 @@ from dataclasses import replace
 
 from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
-from mastio.errors import BadRequest, Denied
-from mastio.matching import matches
-from mastio.services import Keys
-from mastio.store.base import EnrollmentToken
-from mastio.store.changes import Change, Page, read_page
-from mastio.store.engine import Database
+from mastio.exchange.errors import BadRequest, Denied
+from mastio.exchange.matching import matches
+from mastio.exchange.records import EnrollmentToken
+from mastio.plugin.services import Keys
 from mastio.store.rows import decode_token, encode_token
-from mastio.store.tables import enrollment_tokens
+from mastio.store.sql.changes import Change, Page, read_page
+from mastio.store.sql.engine import Database
+from mastio.store.sql.tables import enrollment_tokens
 
 TOKEN_PREFIX = "mastio_enroll_"  # noqa: S105
 KEEP_SECONDS = 7 * 86_400.0

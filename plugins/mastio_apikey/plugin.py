@@ -1,8 +1,8 @@
 """Authenticates API keys (`mastio_sk_…`), for stock tools that can send a key and nothing else.
 
 A key is a bearer secret, the weakest credential there is here. So it is off for an agent until an operator turns it on
-(`mastio.identity`), may be bounded (`mastio.restriction`), and never gets a stronger one. It is found by its keyed hash
-in memory: 256 random bits need no slow hash.
+(`mastio.identity.principal`), may be bounded (`mastio.identity.restriction`), and never gets a stronger one. It is
+found by its keyed hash in memory: 256 random bits need no slow hash.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from mastio.errors import AuthenticationError
-from mastio.exchange import ApiKeyCredential, Credential, RequestHead, Restriction
-from mastio.hooks import Hooks, Plugin, PluginSettings
-from mastio.presented import hash_secret, parse_presented
-from mastio.services import Services
+from mastio.exchange.errors import AuthenticationError
+from mastio.exchange.presented_credentials import hash_secret, parse_presented
+from mastio.exchange.values import ApiKeyCredential, Credential, RequestHead, Restriction
+from mastio.plugin.hooks import Hooks, Plugin, PluginSettings
+from mastio.plugin.services import Services
 from mastio_apikey.uses import Uses
 
 

@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import logging
 
-from mastio.services import NoteUses
+from mastio.plugin.services import NoteUses
 
 log = logging.getLogger("mastio.apikey")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mastio.errors import ConfigurationError
+from mastio.exchange.errors import ConfigurationError
 
 
 def refuse_own(what: str, path: Path, data: Path) -> None:

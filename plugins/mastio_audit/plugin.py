@@ -1,7 +1,7 @@
 """The plugin `audit`: every recorded exchange in one tamper-evident log, on stable storage before anything is done.
 
 `chain` holds the rules as pure functions, `store` the contract with a database, `sqlite` and `postgres` fulfil it,
-`sequencer` orders and commits, `verify` recomputes a log from outside. This module only connects them.
+`sequencer` orders and commits, `verification` recomputes a log from outside. This module only connects them.
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ from typing import Any
 from pydantic import Field, field_validator, model_validator
 
 from mastio import __version__
-from mastio.errors import AuditError, ConfigurationError, PluginError
-from mastio.exchange import Entry
-from mastio.hooks import Hooks, Plugin, PluginSettings
-from mastio.services import Services, Worker
+from mastio.exchange.errors import AuditError, ConfigurationError, PluginError
+from mastio.exchange.values import Entry
+from mastio.plugin.hooks import Hooks, Plugin, PluginSettings
+from mastio.plugin.services import Services, Worker
+from mastio_audit.admin_api import ROUTES, Doors
 from mastio_audit.anchors import Anchors, cosigned_file
 from mastio_audit.anchors.settings import AnchorSettings, verify_quorum
 from mastio_audit.anchors.settings import verify_unique as verify_anchors
-from mastio_audit.chain import ChainError
-from mastio_audit.doors import ROUTES, Doors
-from mastio_audit.keys import LogKeys
-from mastio_audit.published import HINT, History, Publisher
-from mastio_audit.reserve import Reserve
-from mastio_audit.reserve import make as make_reserve
-from mastio_audit.sequencer import BATCH, QUEUE, Sequencer
-from mastio_audit.shortening import shorten
+from mastio_audit.log.chain import ChainError
+from mastio_audit.log.keys import LogKeys
+from mastio_audit.log.published import HINT, History, Publisher
+from mastio_audit.log.reserve import Reserve
+from mastio_audit.log.reserve import make as make_reserve
+from mastio_audit.log.sequencer import BATCH, QUEUE, Sequencer
+from mastio_audit.log.shortening import shorten
+from mastio_audit.log.sqlite import SqliteReader, SqliteStore
+from mastio_audit.log.store import AuditStore, LogReader, StoreError
 from mastio_audit.sinks import carry
 from mastio_audit.sinks.settings import SinkSettings, verify_unique
-from mastio_audit.sqlite import SqliteReader, SqliteStore
-from mastio_audit.store import AuditStore, LogReader, StoreError
-from mastio_audit.usage_figures import BROKEN, Figures, UsageFigures
+from mastio_audit.usage_metrics import BROKEN, Figures, UsageFigures
 
 
 class AuditSettings(PluginSettings):
@@ -102,7 +102,7 @@ def open_reader(services: Services) -> LogReader:
 
 def _load_postgres() -> Any:
     """Imported only where it is used: its driver would cost a worker on SQLite memory for nothing."""
-    return importlib.import_module("mastio_audit.postgres")
+    return importlib.import_module("mastio_audit.log.postgres")
 
 
 @asynccontextmanager

@@ -14,8 +14,8 @@ from typing import Any, Final
 
 import orjson
 
-from mastio_audit.chain import Row, timestamp
-from mastio_audit.store import LogReader
+from mastio_audit.log.chain import Row, timestamp
+from mastio_audit.log.store import LogReader
 
 SCAN = 20_000
 """The largest number of entries that one search reads, so that a search of a long log is many short ones."""

@@ -18,7 +18,7 @@ from typing import Any, Final, Literal
 
 import orjson
 
-from mastio_audit.chain import Row, timestamp
+from mastio_audit.log.chain import Row, timestamp
 
 DEFAULT_SECONDS: Final = 30 * 86_400
 """Seconds before now at which a report begins by default."""

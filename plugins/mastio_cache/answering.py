@@ -15,10 +15,10 @@ from contextlib import ExitStack
 from typing import NamedTuple, Protocol
 from urllib.parse import unquote_to_bytes
 
-from mastio.errors import DispatchError
-from mastio.exchange import Question, Recorded, Reply, Window
-from mastio.hooks import Dispatch
-from mastio.services import Services
+from mastio.exchange.errors import DispatchError
+from mastio.exchange.values import Question, Recorded, Reply, Window
+from mastio.plugin.hooks import Dispatch
+from mastio.plugin.services import Services
 from mastio_cache.directives import AnsweredKinds, Course, choose, forbids_keeping, read_wishes
 from mastio_cache.figures import Figures
 from mastio_cache.flights import Flights, Turn

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from mastio.exchange import Question
+from mastio.exchange.values import Question
 
 AnsweredKinds = Literal["deterministic", "all", "off"]
 """The questions that are answered from the cache: those that have one answer, every one, none."""

@@ -11,8 +11,8 @@ import struct
 from collections.abc import Iterable, Mapping
 from typing import Literal, Protocol
 
-from mastio.exchange import Question
-from mastio.store.base import Agent
+from mastio.exchange.records import Agent
+from mastio.exchange.values import Question
 
 Share = Literal["agent", "group", "all"]
 """The agents that may get a cached answer: the same agent, agents of the same groups, every agent."""

@@ -12,8 +12,8 @@ from contextlib import asynccontextmanager
 
 from pydantic import Field
 
-from mastio.hooks import Hooks, Plugin, PluginSettings
-from mastio.services import Services
+from mastio.plugin.hooks import Hooks, Plugin, PluginSettings
+from mastio.plugin.services import Services
 from mastio_cache.answering import Cache, Nothing, SecondLevel
 from mastio_cache.directives import AnsweredKinds
 from mastio_cache.key import Share, derive

@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 import orjson
 from pydantic import Field
 
-from mastio.errors import DispatchError
-from mastio.hooks import PluginSettings
-from mastio.provider_secrets import PlainKey, SecretError, parse_secret
-from mastio.services import Services, Upstream
-from mastio.target import TargetError
+from mastio.exchange.errors import DispatchError
+from mastio.exchange.target import TargetError
+from mastio.outbound.provider_secrets import PlainKey, SecretError, parse_secret
+from mastio.plugin.hooks import PluginSettings
+from mastio.plugin.services import Services, Upstream
 from mastio_cache.nearness import Neighbours, Vector, make_vector
 
 log = logging.getLogger("mastio.cache")

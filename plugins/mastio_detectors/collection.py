@@ -9,9 +9,9 @@ from typing import Annotated, Any
 
 from pydantic import Field, StringConstraints
 
-from mastio.collection import Collection, Serializer
-from mastio.last_good import verify_whole
-from mastio.models import Answer, Body, Digest, Globs, Name
+from mastio.plugin.collection import Collection, Serializer
+from mastio.plugin.fields import Answer, Body, Digest, Globs, Name
+from mastio.plugin.last_good import verify_whole
 from mastio_detectors.detector_policy import AllowedTool, ClassRule, DefinitionAction, DetectorAction, DetectorRow
 
 Score = Annotated[int, Field(ge=1, le=100)]

@@ -9,8 +9,8 @@ from typing import Any
 import httpx
 import orjson
 
-from mastio.administer import add_verb, administer, item_path, pages, print_one, print_rows, read_text
-from mastio.errors import ConfigurationError
+from mastio.exchange.errors import ConfigurationError
+from mastio.plugin.administer import add_verb, administer, item_path, pages, print_one, print_rows, read_text
 from mastio_client.enroll import Refused, send
 
 MEANING = "list, show, add, change, remove detector policies; allow a tool, explain"

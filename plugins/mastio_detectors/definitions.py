@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from mastio.inspection import Finding
-from mastio_detectors.judging import Judgement
-from mastio_detectors.rulings import Ruling
+from mastio.exchange.inspection import Finding
+from mastio_detectors.judgement import Judgement
+from mastio_detectors.matched_policies import Ruling
 
 LABEL = "definition."
 MOST_SOUGHT = 20

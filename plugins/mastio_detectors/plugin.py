@@ -1,8 +1,7 @@
 """The plugin `detectors`: looks at every text of a request and of its reply for seven classes of content.
 
-`words`, `signals` and `cues` are data; `lexicon`, `scoring`, `disguise` and `engine` decide purely what a text is
-suspected of, `judging`, `rulings` and `definitions` what is done about it; `inspecting` is the shell, `doors` answers
-admins. `docs/detectors.md` says what it means.
+`analysis` decides purely what a text is suspected of, `judgement`, `matched_policies` and `definitions` what is done
+about it. `inspector` is the shell, `admin_api` answers admins. `docs/detectors.md` says what it means.
 """
 
 from __future__ import annotations
@@ -13,20 +12,20 @@ import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
-from mastio.errors import AuditError, BadRequest
-from mastio.exchange import Action, Entry, Principal
-from mastio.hooks import Hooks, Plugin
-from mastio.inspection import Passage, Verdict
-from mastio.last_good import LastGood
-from mastio.services import Services
+from mastio.exchange.errors import AuditError, BadRequest
+from mastio.exchange.inspection import Passage, Verdict
+from mastio.exchange.values import Action, Entry, Principal
+from mastio.plugin.hooks import Hooks, Plugin
+from mastio.plugin.last_good import LastGood
+from mastio.plugin.services import Services
+from mastio_detectors.admin_api import ROUTES, Doors
+from mastio_detectors.analysis.engine import Engine, Own
 from mastio_detectors.collection import DETECTORS
 from mastio_detectors.definitions import Tool
 from mastio_detectors.detector_policy import DetectorRow
-from mastio_detectors.doors import ROUTES, Doors
-from mastio_detectors.engine import Engine, Own
-from mastio_detectors.inspecting import PROBED, Inspector
-from mastio_detectors.judging import Judgement
-from mastio_detectors.rulings import Rulings
+from mastio_detectors.inspector import PROBED, Inspector
+from mastio_detectors.judgement import Judgement
+from mastio_detectors.matched_policies import Rulings
 from mastio_detectors.settings import Settings
 
 log = logging.getLogger("mastio.detectors")

@@ -7,9 +7,9 @@ from typing import Literal
 
 from pydantic import Field, field_validator
 
-from mastio.hooks import PluginSettings
-from mastio_detectors.lexicon import LexiconError, compile_patterns
-from mastio_detectors.signals import CLASSES
+from mastio.plugin.hooks import PluginSettings
+from mastio_detectors.analysis.lexicon import LexiconError, compile_patterns
+from mastio_detectors.analysis.signals import CLASSES
 
 Kind = Literal["injection", "jailbreak", "threat", "identity", "confidential", "exfiltration", "bias"]
 

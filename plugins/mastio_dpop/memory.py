@@ -13,7 +13,7 @@ import hashlib
 import hmac
 import os
 
-from mastio.host_memory import SIZE, HostMemory
+from mastio.host.host_memory import SIZE, HostMemory
 from mastio_primitives.jwk import encode_base64url
 
 BUCKET = 30

@@ -1,6 +1,7 @@
 """Authenticates DPoP proofs (RFC 9449): one `DPoP` header proves a key, once, for this request, on this host.
 
-A proof names nobody. `mastio.identity` binds it to the access token (`cnf.jkt`, `ath`) or to the enrolled key.
+A proof names nobody. `mastio.identity.principal` binds it to the access token (`cnf.jkt`, `ath`) or to the enrolled
+key.
 """
 
 from __future__ import annotations
@@ -9,12 +10,12 @@ import hashlib
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
-from mastio.errors import AuthenticationError, Unavailable
-from mastio.exchange import Credential, ProofCredential, Recorded, Reply, RequestHead
-from mastio.hooks import Hooks, Plugin, PluginSettings
-from mastio.host_memory import Busy
-from mastio.presented import parse_presented
-from mastio.services import Services
+from mastio.exchange.errors import AuthenticationError, Unavailable
+from mastio.exchange.presented_credentials import parse_presented
+from mastio.exchange.values import Credential, ProofCredential, Recorded, Reply, RequestHead
+from mastio.host.host_memory import Busy
+from mastio.plugin.hooks import Hooks, Plugin, PluginSettings
+from mastio.plugin.services import Services
 from mastio_dpop.memory import Full, Memory
 from mastio_dpop.proof import Expected, KeyCache, NonceError, ProofError, parse_proof, verify_proof
 from mastio_primitives.jwk import encode_base64url

@@ -2,7 +2,8 @@
 
 `parse_proof` covers what the proof alone can show (checks 2–7), `verify_proof` what the request expects (8–12).
 Check 1, exactly one header, is the caller's, who has the headers; so is "once per key", which needs a memory; and the
-second half of check 12, that the token is bound to this key, belongs to `mastio.identity`, which has the token.
+second half of check 12, that the token is bound to this key, belongs to `mastio.identity.principal`, which has the
+token.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from mastio.jose import ALGORITHMS, SignedToken, parse_compact, verify_signature
+from mastio.identity.jose import ALGORITHMS, SignedToken, parse_compact, verify_signature
 from mastio_primitives.jwk import JoseError, PublicKey, parse_public_jwk
 
 MAX_AGE = 60

@@ -8,19 +8,19 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
-from mastio import aside
-from mastio.destination import find_destination
-from mastio.errors import BadRequest, Denied, DispatchError
-from mastio.exchange import JSON, Action, Entry, Intake, Message, Principal, Recorded, Reply, RequestHead
-from mastio.inspection import Finding
-from mastio.services import NoteEvent, UpstreamReply
-from mastio.strictjson import Allowance, JsonError, TooManyValues, parse
-from mastio_egress.connection import ConnectionRow
-from mastio_egress.credentials import Outgoing
-from mastio_egress.headers import declared_length, left_out, outgoing
-from mastio_egress.paths import find_upstream_path, is_allowed
+from mastio.exchange.destination import find_destination
+from mastio.exchange.errors import BadRequest, Denied, DispatchError
+from mastio.exchange.inspection import Finding
+from mastio.exchange.values import JSON, Action, Entry, Intake, Message, Principal, Recorded, Reply, RequestHead
+from mastio.host import aside
+from mastio.http.strictjson import Allowance, JsonError, TooManyValues, parse
+from mastio.plugin.services import NoteEvent, UpstreamReply
+from mastio_egress.connections.connection import ConnectionRow
+from mastio_egress.connections.credentials import Outgoing
+from mastio_egress.connections.paths import find_upstream_path, is_allowed
+from mastio_egress.connections.registry import Open, Registry
+from mastio_egress.header_policy import declared_length, left_out, outgoing
 from mastio_egress.redirects import MOST_REDIRECTS, Hop, follow
-from mastio_egress.registry import Open, Registry
 from mastio_egress.replies import Answered, answer
 from mastio_egress.texts import open_layout
 

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from mastio.collection import Collection, Places, Secret, Secrets, Serializer
-from mastio.errors import BadRequest
-from mastio.models import Answer
-from mastio_egress.connection import ConnectionCredential, ConnectionLimits, ConnectionRow, CredentialKind
-from mastio_egress.connection_models import (
+from mastio.exchange.errors import BadRequest
+from mastio.plugin.collection import Collection, Places, Secret, Secrets, Serializer
+from mastio.plugin.fields import Answer
+from mastio_egress.connections.connection import ConnectionCredential, ConnectionLimits, ConnectionRow, CredentialKind
+from mastio_egress.connections.models import (
     ConnectionAnswer,
     ConnectionBody,
     ConnectionPatch,
@@ -23,7 +23,7 @@ from mastio_egress.connection_models import (
     InspectAnswer,
     LimitsAnswer,
 )
-from mastio_egress.connection_secrets import CredentialError, destinations, verify_options, verify_secret, verify_whole
+from mastio_egress.connections.secrets import CredentialError, destinations, verify_options, verify_secret, verify_whole
 
 log = logging.getLogger("mastio.egress")
 

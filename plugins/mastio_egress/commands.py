@@ -9,11 +9,11 @@ from typing import Any, get_args
 
 import httpx
 
-from mastio.administer import add_verb, administer, item_path, pages, print_one, print_rows
-from mastio.errors import ConfigurationError
+from mastio.exchange.errors import ConfigurationError
+from mastio.plugin.administer import add_verb, administer, item_path, pages, print_one, print_rows
 from mastio_client.enroll import send
-from mastio_egress.connection import CredentialKind
-from mastio_egress.connection_secrets import OPTIONS
+from mastio_egress.connections.connection import CredentialKind
+from mastio_egress.connections.secrets import OPTIONS
 
 MEANING = "list, show, add, change, rotate, remove connections to other APIs"
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from mastio.exchange import Role, Route
-from mastio.hooks import Hooks, Plugin, PluginSettings
-from mastio.services import Services
+from mastio.exchange.values import Role, Route
+from mastio.plugin.hooks import Hooks, Plugin, PluginSettings
+from mastio.plugin.services import Services
 from mastio_egress.calls import KIND, Calls
 from mastio_egress.collection import CONNECTIONS
+from mastio_egress.connections.registry import Registry
 from mastio_egress.rates import Rates
-from mastio_egress.registry import Registry
 
 AGENT: frozenset[Role] = frozenset({"agent"})
 

@@ -10,9 +10,9 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-from mastio.errors import Denied
-from mastio.exchange import Action, Hold, Message, Principal
-from mastio.store.base import Directory
+from mastio.exchange.errors import Denied
+from mastio.exchange.records import Directory
+from mastio.exchange.values import Action, Hold, Message, Principal
 from mastio_egress.collection import CONNECTIONS
 
 MINUTE = 60.0

@@ -9,12 +9,12 @@ import re
 from dataclasses import dataclass
 from urllib.parse import urljoin
 
-from mastio.errors import BadRequest
-from mastio.request_headers import DEFAULT
-from mastio.target import Target, TargetError, parse_base_url, parse_url
-from mastio_egress.connection import ConnectionRow
-from mastio_egress.credentials import Outgoing
-from mastio_egress.paths import find_upstream_path, is_allowed, normalise
+from mastio.exchange.errors import BadRequest
+from mastio.exchange.target import Target, TargetError, parse_base_url, parse_url
+from mastio.outbound.request_headers import DEFAULT
+from mastio_egress.connections.connection import ConnectionRow
+from mastio_egress.connections.credentials import Outgoing
+from mastio_egress.connections.paths import find_upstream_path, is_allowed, normalise
 
 MOST_REDIRECTS = 5
 REDIRECTS = frozenset({301, 302, 303, 307, 308})

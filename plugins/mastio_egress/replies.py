@@ -10,13 +10,13 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
-from mastio.errors import DispatchError
-from mastio.exchange import Reply, Window
-from mastio.services import UpstreamReply
-from mastio_egress.connection import ConnectionRow
-from mastio_egress.echo import EchoFilter, Needles, mask_headers, open_filter
-from mastio_egress.headers import incoming, reply_length
+from mastio.exchange.errors import DispatchError
+from mastio.exchange.values import Reply, Window
+from mastio.plugin.services import UpstreamReply
+from mastio_egress.connections.connection import ConnectionRow
+from mastio_egress.header_policy import incoming, reply_length
 from mastio_egress.redirects import REDIRECTS, Hop, make_absolute, rewrite_location
+from mastio_egress.secret_masking import EchoFilter, Needles, mask_headers, open_filter
 from mastio_egress.texts import has_readable_charset
 
 Headers = list[tuple[bytes, bytes]]

@@ -14,16 +14,16 @@ from urllib.parse import quote_plus, unquote_plus
 
 import orjson
 
-from mastio.errors import BadRequest, Blocked
-from mastio.exchange import RequestHead
-from mastio.inspection import Carrier, Finding, Layout, Passage, Texts
+from mastio.exchange.errors import BadRequest, Blocked
+from mastio.exchange.inspection import Carrier, Finding, Layout, Passage, Texts
+from mastio.exchange.values import RequestHead
+from mastio.http.strictjson import Allowance, JsonError, TooManyValues, count_up_to, parse
+from mastio.outbound.request_headers import COOKIES
 from mastio.reading.document import MAX_TEXTS, Document
 from mastio.reading.frames import is_object_to_others
 from mastio.reading.heads import Headed, leave_out, read_headers
 from mastio.reading.stream import Delta, Key, Shape, StreamRewriter
-from mastio.request_headers import COOKIES
-from mastio.strictjson import Allowance, JsonError, TooManyValues, count_up_to, parse
-from mastio_egress.connection import ConnectionRow
+from mastio_egress.connections.connection import ConnectionRow
 
 NAMES: frozenset[str] = frozenset()
 """No API is known here, so every name is a text."""

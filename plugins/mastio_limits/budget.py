@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from mastio.budgets import Period
+from mastio.exchange.budgets import Period
 
 Unit = Literal["usd", "tokens", "requests"]
 

@@ -15,10 +15,10 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from mastio.budgets import Period, Usage, window_at
-from mastio.collection import Collection, Serializer
-from mastio.last_good import verify_whole
-from mastio.models import AgentName, Answer, Body, Group, ModelName, Name, encode_time
+from mastio.exchange.budgets import Period, Usage, window_at
+from mastio.plugin.collection import Collection, Serializer
+from mastio.plugin.fields import AgentName, Answer, Body, Group, ModelName, Name, encode_time
+from mastio.plugin.last_good import verify_whole
 from mastio_limits.budget import BudgetRow, Unit
 
 NANO = 10**9

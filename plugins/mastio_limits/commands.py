@@ -7,8 +7,8 @@ from typing import Any, get_args
 
 import httpx
 
-from mastio.administer import add_verb, administer, item_path, pages, print_one, print_rows
-from mastio.budgets import Period
+from mastio.exchange.budgets import Period
+from mastio.plugin.administer import add_verb, administer, item_path, pages, print_one, print_rows
 from mastio_client.enroll import send
 
 MEANING = "list, show, add, change, remove limits of requests, tokens and USD"

@@ -13,9 +13,9 @@ from itertools import count
 from time import monotonic
 from typing import Protocol, TypeVar
 
-from mastio.budgets import Grant, window_at
-from mastio.errors import Unavailable
-from mastio.services import Leases
+from mastio.exchange.budgets import Grant, window_at
+from mastio.exchange.errors import Unavailable
+from mastio.plugin.services import Leases
 from mastio_limits.budget import BudgetRow
 from mastio_limits.ledger import Lease
 from mastio_limits.refusal import Shortage, refuse_budget

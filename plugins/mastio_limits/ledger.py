@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from mastio.budgets import Claim, Grant, Window
+from mastio.exchange.budgets import Claim, Grant, Window
 
 TICKS = 2
 """For so many ticks after it was last busy a lease keeps a spare, so that the next exchange need not ask."""

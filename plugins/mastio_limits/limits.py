@@ -5,10 +5,10 @@ from __future__ import annotations
 from contextlib import ExitStack
 from dataclasses import replace
 
-from mastio import aside
-from mastio.exchange import Action, Bound, Hold, Message, Principal, Usage
-from mastio.last_good import LastGood
-from mastio.store.base import Directory
+from mastio.exchange.records import Directory
+from mastio.exchange.values import Action, Bound, Hold, Message, Principal, Usage
+from mastio.host import aside
+from mastio.plugin.last_good import LastGood
 from mastio_limits.budget import BudgetRow, Unit
 from mastio_limits.collection import BUDGETS
 from mastio_limits.keeper import Keeper

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from mastio.exchange import Action, Principal
-from mastio.matching import covers_model
+from mastio.exchange.matching import covers_model
+from mastio.exchange.values import Action, Principal
 from mastio_limits.budget import BudgetRow
 
 REMEMBER = 50_000

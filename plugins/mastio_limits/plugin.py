@@ -12,10 +12,10 @@ from contextlib import asynccontextmanager
 
 from pydantic import Field
 
-from mastio.budgets import Usage, window_at
-from mastio.errors import ConfigurationError, Unavailable
-from mastio.hooks import Hooks, Plugin, PluginSettings
-from mastio.services import Services
+from mastio.exchange.budgets import Usage, window_at
+from mastio.exchange.errors import ConfigurationError, Unavailable
+from mastio.plugin.hooks import Hooks, Plugin, PluginSettings
+from mastio.plugin.services import Services
 from mastio_limits.budget import BudgetRow
 from mastio_limits.collection import BUDGETS
 from mastio_limits.figures import Figures

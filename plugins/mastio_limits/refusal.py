@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 
-from mastio.budgets import Window
-from mastio.errors import Denied
+from mastio.exchange.budgets import Window
+from mastio.exchange.errors import Denied
 from mastio_limits.budget import BudgetRow
 
 LONGEST = 3600

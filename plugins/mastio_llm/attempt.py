@@ -21,22 +21,22 @@ from typing import Any
 
 import orjson
 
-from mastio import aside
-from mastio.errors import DispatchError, MastioError, UpstreamTimeout
-from mastio.exchange import MOST_USED, Recorded, Reply, RequestHead, Window
-from mastio.services import Upstream, UpstreamReply
-from mastio.strictjson import JsonError, parse, replace_member
-from mastio_llm.counting import complete, find_limit
+from mastio.exchange.errors import DispatchError, MastioError, UpstreamTimeout
+from mastio.exchange.values import MOST_USED, Recorded, Reply, RequestHead, Window
+from mastio.host import aside
+from mastio.http.strictjson import JsonError, parse, replace_member
+from mastio.plugin.services import Upstream, UpstreamReply
 from mastio_llm.credentials import Credential
 from mastio_llm.dialects import SPEAKERS
+from mastio_llm.dialects.jsonarray import ArraySplitter
 from mastio_llm.dialects.operation import Adaptation, Asked, Form, Operation, Usage
-from mastio_llm.jsonarray import ArraySplitter
-from mastio_llm.passing import Headers, declare, reply_headers, request_headers, usage_headers
-from mastio_llm.prices import Price
-from mastio_llm.sse import BrokenOff, EventTooLong, Splitter, Unreadable, read_events
+from mastio_llm.dialects.sse import BrokenOff, EventTooLong, Splitter, Unreadable, read_events
+from mastio_llm.header_policy import Headers, declare, reply_headers, request_headers, usage_headers
+from mastio_llm.routing.candidates import Choice
+from mastio_llm.routing.estimates import complete, find_limit
+from mastio_llm.routing.prices import Price
 from mastio_llm.translate.checks import OfThisCall, read_message
 from mastio_llm.translate.translation import StreamTranslator, Translation
-from mastio_llm.ways import Choice
 
 MAX_REPLY = 32 * 1024 * 1024
 MAX_ERROR = 256 * 1024

@@ -15,25 +15,25 @@ from math import ceil
 from time import monotonic
 from typing import Any
 
-from mastio import aside
-from mastio.errors import BadRequest, DispatchError
-from mastio.exchange import Action, Bound, Message, Principal, Question, Recorded, Reply, RequestHead, Window
-from mastio.services import Services
-from mastio.strictjson import Allowance, JsonError, TooManyValues, parse_object
+from mastio.exchange.errors import BadRequest, DispatchError
+from mastio.exchange.values import Action, Bound, Message, Principal, Question, Recorded, Reply, RequestHead, Window
+from mastio.host import aside
+from mastio.http.strictjson import Allowance, JsonError, TooManyValues, parse_object
+from mastio.plugin.services import Services
 from mastio_llm.acts import find_acts, openai
 from mastio_llm.attempt import Transient, UsageRefused, Way, attempt
-from mastio_llm.breaker import Health
-from mastio_llm.counting import bound_call
 from mastio_llm.dialects import OPERATIONS, SPEAKERS
 from mastio_llm.dialects.operation import Asked, Operation, count_parts, verify_plain
-from mastio_llm.facts import CallFacts, Facts
-from mastio_llm.passing import parse_retry_after, passed_on, read_query, verify_json_type
-from mastio_llm.prices import Price, Prices
-from mastio_llm.registry import Open, Registry
+from mastio_llm.facts.route_facts import CallFacts, Facts
+from mastio_llm.header_policy import parse_retry_after, passed_on, read_query, verify_json_type
+from mastio_llm.routing.breaker import Health
+from mastio_llm.routing.candidates import Balance, Choice, arrange, resolve
+from mastio_llm.routing.estimates import bound_call
+from mastio_llm.routing.prices import Price, Prices
+from mastio_llm.routing.registry import Open, Registry
 from mastio_llm.texts import Above, open_layout
 from mastio_llm.translate import TRANSLATIONS
 from mastio_llm.translate.checks import OfThisCall
-from mastio_llm.ways import Balance, Choice, arrange, resolve
 
 LONGEST_WAIT = 2.0
 """Seconds between two tries, at most: a provider that wants more is not tried again."""

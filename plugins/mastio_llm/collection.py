@@ -9,12 +9,12 @@ from typing import Annotated, Any, Self, get_args
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from mastio.collection import Collection, Places, Secret, Secrets, Serializer
-from mastio.errors import BadRequest
-from mastio.models import Answer, BaseUrl, Body, ModelName, Name, Networks, Seconds, SecretFile
-from mastio.models import Secret as SecretText
-from mastio.provider_secrets import EntraApplication, ProviderKind, SecretError, ServiceAccount, parse_secret
-from mastio.target import parse_base_url
+from mastio.exchange.errors import BadRequest
+from mastio.exchange.target import parse_base_url
+from mastio.outbound.provider_secrets import EntraApplication, ProviderKind, SecretError, ServiceAccount, parse_secret
+from mastio.plugin.collection import Collection, Places, Secret, Secrets, Serializer
+from mastio.plugin.fields import Answer, BaseUrl, Body, ModelName, Name, Networks, Seconds, SecretFile
+from mastio.plugin.fields import Secret as SecretText
 from mastio_llm.first_providers import read_first_providers
 from mastio_llm.provider import ProviderRow
 

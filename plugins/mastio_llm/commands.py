@@ -10,8 +10,8 @@ from typing import Any
 
 import httpx
 
-from mastio.administer import add_verb, administer, item_path, pages, plain, print_one, print_rows
-from mastio.errors import ConfigurationError
+from mastio.exchange.errors import ConfigurationError
+from mastio.plugin.administer import add_verb, administer, item_path, pages, plain, print_one, print_rows
 from mastio_client.enroll import send
 
 MEANING = "list, show, add, change, test, remove LLM providers"

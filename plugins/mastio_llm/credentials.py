@@ -1,7 +1,7 @@
 """The appliance's authentication to a provider: headers for one request.
 
-A key is sent as it is. A token is fetched from where the provider's cloud gives them out (`mastio.oauth_client`). A
-signature is made for each request (`mastio.sigv4`).
+A key is sent as it is. A token is fetched from where the provider's cloud gives them out
+(`mastio.plugin.oauth_client`). A signature is made for each request (`mastio.outbound.sigv4`).
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ import orjson
 from cryptography.hazmat.primitives.asymmetric import padding
 from cryptography.hazmat.primitives.hashes import SHA256
 
-from mastio.errors import DispatchError
-from mastio.oauth_client import Token, fetch_token
-from mastio.provider_secrets import AccessKey, EntraApplication, PlainKey, ServiceAccount, parse_secret
-from mastio.services import Services
+from mastio.exchange.errors import DispatchError
+from mastio.outbound.provider_secrets import AccessKey, EntraApplication, PlainKey, ServiceAccount, parse_secret
+from mastio.plugin.oauth_client import Token, fetch_token
+from mastio.plugin.services import Services
 from mastio_llm.dialects import SPEAKERS
 from mastio_llm.dialects.operation import Speaker
 from mastio_llm.provider import ProviderRow
@@ -99,7 +99,9 @@ def open_credential(services: Services, row: ProviderRow) -> Credential:
             return Key(speaker, key)
         case AccessKey():
             # Only where it is used: Amazon's library would cost every worker memory for nothing.
-            signed: Credential = importlib.import_module("mastio.sigv4").Signature(secret, row.base_url, "bedrock")
+            signed: Credential = importlib.import_module("mastio.outbound.sigv4").Signature(
+                secret, row.base_url, "bedrock"
+            )
             return signed
         case EntraApplication(tokens=tokens, client_secret=client_secret):
             pool = services.upstreams.open(tokens, row.allow_addresses, row.timeouts)

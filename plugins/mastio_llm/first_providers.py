@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from mastio.errors import ConfigurationError
-from mastio.provider_secrets import ProviderKind, SecretError, parse_secret
+from mastio.exchange.errors import ConfigurationError
+from mastio.outbound.provider_secrets import ProviderKind, SecretError, parse_secret
 from mastio_llm.provider import ProviderRow
 
 VENDORS: tuple[tuple[str, ProviderKind, str], ...] = (

@@ -10,17 +10,17 @@ from __future__ import annotations
 import asyncio
 import time
 
-from mastio.errors import DispatchError
-from mastio.exchange import Action, Dialect, Message, Principal, Recorded, Reply, RequestHead
-from mastio.services import Services
-from mastio.strictjson import JsonError, parse_object
+from mastio.exchange.errors import DispatchError
+from mastio.exchange.values import Action, Dialect, Message, Principal, Recorded, Reply, RequestHead
+from mastio.http.strictjson import JsonError, parse_object
+from mastio.plugin.services import Services
 from mastio_llm.dialects import LISTINGS, OPERATIONS, SPEAKERS
 from mastio_llm.dialects.operation import MAX_MODEL
-from mastio_llm.facts import Facts
+from mastio_llm.facts.route_facts import Facts
 from mastio_llm.provider import ProviderRow
-from mastio_llm.registry import Registry
+from mastio_llm.routing.candidates import serves
+from mastio_llm.routing.registry import Registry
 from mastio_llm.translate import TRANSLATIONS
-from mastio_llm.ways import serves
 
 KEEP = 60.0
 MAX_LIST = 4 * 1024 * 1024

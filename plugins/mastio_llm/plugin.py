@@ -12,22 +12,22 @@ from typing import Literal
 
 from pydantic import Field, field_validator
 
-from mastio.errors import ConfigurationError
-from mastio.exchange import Dialect, Role, Route
-from mastio.hooks import BaseUrl, Hooks, Networks, Plugin, PluginSettings
-from mastio.provider_secrets import ProviderKind
-from mastio.services import Services
+from mastio.exchange.errors import ConfigurationError
+from mastio.exchange.values import Dialect, Role, Route
+from mastio.outbound.provider_secrets import ProviderKind
+from mastio.plugin.hooks import BaseUrl, Hooks, Networks, Plugin, PluginSettings
+from mastio.plugin.services import Services
 from mastio_llm.calls import MAX_PARTS, Calls, Resilience
 from mastio_llm.collection import PROVIDERS
 from mastio_llm.dialects import OPERATIONS
+from mastio_llm.header_policy import parse_header_names
 from mastio_llm.models import Models
-from mastio_llm.passing import parse_header_names
-from mastio_llm.prices import PriceRow, Prices, PriceTable, parse_table
 from mastio_llm.provider import ProviderRow
-from mastio_llm.registry import Registry
-from mastio_llm.testing import KIND as TEST
-from mastio_llm.testing import Testing
-from mastio_llm.ways import Balance
+from mastio_llm.routing.candidates import Balance
+from mastio_llm.routing.prices import PriceRow, Prices, PriceTable, parse_table
+from mastio_llm.routing.registry import Registry
+from mastio_llm.trial import KIND as TEST
+from mastio_llm.trial import Testing
 
 AGENT: frozenset[Role] = frozenset({"agent"})
 ADMIN: frozenset[Role] = frozenset({"admin"})

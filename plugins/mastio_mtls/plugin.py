@@ -12,11 +12,11 @@ from urllib.parse import unquote_to_bytes
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from mastio.errors import AuthenticationError
-from mastio.exchange import CertificateCredential, Credential, RequestHead
-from mastio.hooks import Hooks, Plugin, PluginSettings
+from mastio.exchange.errors import AuthenticationError
+from mastio.exchange.values import CertificateCredential, Credential, RequestHead
 from mastio.pki.certificates import ChainError, LeafFacts, verify_chain
-from mastio.services import Services
+from mastio.plugin.hooks import Hooks, Plugin, PluginSettings
+from mastio.plugin.services import Services
 
 REMEMBER = 10_000
 """Leaves whose chain is remembered as good in this worker."""

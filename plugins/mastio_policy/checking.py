@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 import orjson
 
 from mastio.cedar.schema import RESOURCES
-from mastio.matching import matches
+from mastio.exchange.matching import matches
 from mastio_policy.deciding import scope_of_principal
 from mastio_policy.rules import Policy, conjuncts_of, scope_of_actions
 

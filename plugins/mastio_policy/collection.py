@@ -12,12 +12,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, StringConstraints
 
-from mastio import aside
 from mastio.cedar.source import MAX_CHARACTERS, verify_cedar, warm
-from mastio.collection import Collection, Serializer
-from mastio.last_good import verify_whole
-from mastio.models import Answer, Body, Mode, Name
-from mastio.strictjson import JsonError, parse
+from mastio.host import aside
+from mastio.http.strictjson import JsonError, parse
+from mastio.plugin.collection import Collection, Serializer
+from mastio.plugin.fields import Answer, Body, Mode, Name
+from mastio.plugin.last_good import verify_whole
 
 DAMAGED = "The row of this policy in the database is damaged."
 

@@ -20,8 +20,8 @@ import cedarpy
 import orjson
 
 from mastio.cedar.schema import OF_CONTENT, is_of_content
-from mastio.exchange import Allow, Decision, Deny, NeedsApproval, Principal
-from mastio.inspection import Finding
+from mastio.exchange.inspection import Finding
+from mastio.exchange.values import Allow, Decision, Deny, NeedsApproval, Principal
 from mastio_policy.facts import LONG, NONE, Reading, Subject, readings_of, write_context
 from mastio_policy.rules import Policy, PolicySet, Question, Verdict, add_resource, relax, scope_of_actions
 

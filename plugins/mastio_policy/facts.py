@@ -19,9 +19,9 @@ import orjson
 from mastio.cedar.paths import Look
 from mastio.cedar.schema import DATA_CLASSES, DETECTORS, FACTS, HEADERS, ZONE_MEMBERS, ZONES, Type
 from mastio.cedar.zones import find_zone, is_of_zone, read_local, zones_of
-from mastio.exchange import Action, Principal
-from mastio.inspection import UNINSPECTED, Finding
-from mastio.request_headers import TRACING
+from mastio.exchange.inspection import UNINSPECTED, Finding
+from mastio.exchange.values import Action, Principal
+from mastio.outbound.request_headers import TRACING
 from mastio_policy.classes import classes_of
 from mastio_policy.risks import classify
 from mastio_policy.rules import Policy

@@ -19,14 +19,14 @@ from dataclasses import replace
 from cedarpy import Entities
 from pydantic import Field
 
-from mastio import aside
 from mastio.cedar.source import count_policies
-from mastio.errors import AuditError, BadRequest, Unavailable
-from mastio.exchange import Action, Decision, Deny, Entry, NeedsApproval, Principal
-from mastio.hooks import Hooks, Plugin, PluginSettings
-from mastio.inspection import Finding
-from mastio.services import Services
-from mastio.store.base import Directory
+from mastio.exchange.errors import AuditError, BadRequest, Unavailable
+from mastio.exchange.inspection import Finding
+from mastio.exchange.records import Directory
+from mastio.exchange.values import Action, Decision, Deny, Entry, NeedsApproval, Principal
+from mastio.host import aside
+from mastio.plugin.hooks import Hooks, Plugin, PluginSettings
+from mastio.plugin.services import Services
 from mastio_policy.collection import POLICIES, PolicyRow
 from mastio_policy.deciding import Rulebook, Shares, Slice
 from mastio_policy.facts import NONE, Subject, work_out

@@ -18,9 +18,9 @@ import orjson
 
 from mastio.cedar.schema import ACTIONS, AGENT, EXPLICIT, FACTS, find_needs, is_of_content
 from mastio.cedar.zones import is_of_zone
-from mastio.destination import is_local
-from mastio.exchange import Action, NeedsApproval, Principal
-from mastio.inspection import Finding
+from mastio.exchange.destination import is_local
+from mastio.exchange.inspection import Finding
+from mastio.exchange.values import Action, NeedsApproval, Principal
 from mastio_policy.deciding import concerns, conclude, counts, make_stage, scope_of_principal
 from mastio_policy.facts import Subject, readings_of, write_context
 from mastio_policy.rules import Policy, PolicySet, Question, encode_agent, relax

@@ -17,7 +17,7 @@ import orjson
 from mastio.cedar.paths import Look, chain_of, looks_of
 from mastio.cedar.schema import ABSENT_WHEN_EMPTY, AGENT, FACTS, HEADERS, expand
 from mastio.cedar.source import CedarError, read_cedar
-from mastio.exchange import Principal
+from mastio.exchange.values import Principal
 
 _NAMED = re.compile(r"policy `([0-9]+)`")
 

@@ -9,9 +9,9 @@ from typing import Annotated, Any
 
 from pydantic import Field, StringConstraints
 
-from mastio.collection import Collection, Serializer
-from mastio.last_good import verify_whole
-from mastio.models import Answer, Body, Globs, Mode, Name
+from mastio.plugin.collection import Collection, Serializer
+from mastio.plugin.fields import Answer, Body, Globs, Mode, Name
+from mastio.plugin.last_good import verify_whole
 from mastio_redaction.redaction_policy import Direction, RedactionRow, Strategy, Treatment, TypeRule
 
 TypeName = Annotated[str, StringConstraints(pattern=r"^(\*|[A-Z][A-Z0-9_]{0,63})$")]

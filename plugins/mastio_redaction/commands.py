@@ -8,8 +8,8 @@ from typing import Any, get_args
 import httpx
 import orjson
 
-from mastio.administer import add_verb, administer, item_path, pages, print_one, print_rows, read_text
-from mastio.errors import ConfigurationError
+from mastio.exchange.errors import ConfigurationError
+from mastio.plugin.administer import add_verb, administer, item_path, pages, print_one, print_rows, read_text
 from mastio_client.enroll import send
 from mastio_redaction.redaction_policy import Direction, Strategy, Treatment
 

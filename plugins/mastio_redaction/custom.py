@@ -14,7 +14,7 @@ from typing import Any
 
 import hyperscan
 
-from mastio import decoding
+from mastio.reading import decoding
 
 NAME = re.compile(r"[A-Z][A-Z0-9_]{0,63}")
 MAX_TERMS = 50_000

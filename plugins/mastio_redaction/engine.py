@@ -1,8 +1,8 @@
 """Finds values of every type in a text: one pass of one automaton, then exact expressions and checks where it rang.
 
 Pure but for the automaton, which is compiled once when an `Engine` is made. Texts are read as others will read them:
-folded, and where the pass meets an escape or a run, decoded as well (`mastio.decoding`). Spans are in code points of
-the text that was given.
+folded, and where the pass meets an escape or a run, decoded as well (`mastio.reading.decoding`). Spans are in code
+points of the text that was given.
 
 The automaton sees one byte for each character, so its offsets are ours: what is not Latin-1 is a question mark there.
 What an administrator wrote (`custom.py`) may be of any alphabet and is looked for in a pass of its own.
@@ -18,13 +18,12 @@ from typing import Any, NamedTuple
 
 import hyperscan
 
-from mastio import decoding
-from mastio.automata import open_automaton
-
-from . import alphabets, labels
-from .cells import BETWEEN_TEXTS, is_last_cell
-from .custom import Custom, Own
-from .rule import Rule, Type
+from mastio.host.automata import open_automaton
+from mastio.reading import decoding
+from mastio_redaction.custom import Custom, Own
+from mastio_redaction.labels import alphabets, labels
+from mastio_redaction.labels.cells import BETWEEN_TEXTS, is_last_cell
+from mastio_redaction.rule import Rule, Type
 
 SEPARATOR = BETWEEN_TEXTS
 """No word, no space, and nothing that a value may have inside."""

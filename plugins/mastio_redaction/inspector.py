@@ -10,21 +10,32 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from time import thread_time
 
-from mastio import aside
-from mastio.errors import Blocked, InspectionError
-from mastio.exchange import Action, Principal
-from mastio.inspection import UNINSPECTED, Block, Carrier, Filter, Finding, Pass, Passage, Redact, Verdict, merge
+from mastio.exchange.errors import Blocked, InspectionError
+from mastio.exchange.inspection import (
+    UNINSPECTED,
+    Block,
+    Carrier,
+    Filter,
+    Finding,
+    Pass,
+    Passage,
+    Redact,
+    Verdict,
+    merge,
+)
+from mastio.exchange.values import Action, Principal
+from mastio.host import aside
 from mastio_redaction.catalogue import DEFAULT
-from mastio_redaction.cells import MAX_HEAD
-from mastio_redaction.columns import find_table_head
 from mastio_redaction.engine import Engine, Span
-from mastio_redaction.labels import read_before
+from mastio_redaction.labels.cells import MAX_HEAD
+from mastio_redaction.labels.columns import find_table_head
+from mastio_redaction.labels.labels import read_before
+from mastio_redaction.matched_policies import Rulings, Side
 from mastio_redaction.recogniser import Recogniser, unite
-from mastio_redaction.rulings import Rulings, Side
-from mastio_redaction.strategies import Keys, Strategy
+from mastio_redaction.replacement.apply_policy import Outcome, Treatment, describe_block, put_in_place
+from mastio_redaction.replacement.strategies import Keys, Strategy
+from mastio_redaction.replacement.vault import Restorer, Vault
 from mastio_redaction.stream import UNREADABLE, Settled, Stream
-from mastio_redaction.treating import Outcome, Treatment, describe_block, put_in_place
-from mastio_redaction.vault import Restorer, Vault
 
 BRIEF = 4 * 1024
 """Characters that are looked through in the event loop: an eighth of a millisecond's worth, and thirty at worst."""

@@ -1,8 +1,9 @@
 """Redaction: finds personal data and secrets in messages and replies, and takes out what policies say.
 
 `catalogue/` are the types, `engine.py` finds their values in one pass, `stream.py` in texts that come in pieces.
-`rulings.py` says what policies do with them, `strategies.py` what takes their place, `vault.py` puts it back for the
-caller. `inspector.py` looks at an exchange. The policies are objects of the control plane (`/v1/admin/redaction`).
+`matched_policies.py` says what policies do with them, `strategies.py` what takes their place, `vault.py` puts it back
+for the caller. `inspector.py` looks at an exchange. The policies are objects of the control plane
+(`/v1/admin/redaction`).
 """
 
 from __future__ import annotations
@@ -15,24 +16,24 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
-from mastio import aside
-from mastio.errors import BadRequest, ConfigurationError, Unavailable
-from mastio.exchange import Action, Principal
-from mastio.hooks import Hooks, Plugin, PluginSettings
-from mastio.inspection import Passage, Verdict
-from mastio.last_good import LastGood
-from mastio.services import Services
-from mastio.target import TargetError
+from mastio.exchange.errors import BadRequest, ConfigurationError, Unavailable
+from mastio.exchange.inspection import Passage, Verdict
+from mastio.exchange.target import TargetError
+from mastio.exchange.values import Action, Principal
+from mastio.host import aside
+from mastio.plugin.hooks import Hooks, Plugin, PluginSettings
+from mastio.plugin.last_good import LastGood
+from mastio.plugin.services import Services
+from mastio_redaction.admin_api import ROUTES, Doors
 from mastio_redaction.catalogue import CATALOGUE, DEFAULT
 from mastio_redaction.collection import REDACTION
 from mastio_redaction.custom import Custom, CustomError, Dictionary, verify_values
-from mastio_redaction.doors import ROUTES, Doors
 from mastio_redaction.engine import Engine
 from mastio_redaction.inspector import Finder, Inspector
+from mastio_redaction.matched_policies import ALL, Rule, Rulings
 from mastio_redaction.recogniser import Recogniser, RecogniserSettings
 from mastio_redaction.redaction_policy import RedactionRow
-from mastio_redaction.rulings import ALL, Rule, Rulings
-from mastio_redaction.strategies import Keys
+from mastio_redaction.replacement.strategies import Keys
 from mastio_redaction.stream import UNREADABLE
 
 MOST_ALWAYS = 20_000

@@ -13,10 +13,10 @@ from typing import Any, Literal
 import orjson
 from pydantic import Field
 
-from mastio.errors import DispatchError, InspectionError
-from mastio.hooks import BaseUrl, Networks, PluginSettings
-from mastio.services import Upstream, Upstreams
-from mastio.strictjson import JsonError, parse
+from mastio.exchange.errors import DispatchError, InspectionError
+from mastio.http.strictjson import JsonError, parse
+from mastio.plugin.hooks import BaseUrl, Networks, PluginSettings
+from mastio.plugin.services import Upstream, Upstreams
 from mastio_redaction.engine import Span
 
 MAX_REPLY = 4 * 1024 * 1024

@@ -19,14 +19,13 @@ import re
 from collections.abc import Collection
 from typing import NamedTuple
 
-from mastio import decoding
-
-from .catalogue.names import PARTICLES
-from .cells import MAX_HEAD
-from .columns import find_table_head
-from .engine import Engine, Span
-from .labels import MAX_NAME, split_words
-from .tables import LINKS, MONTHS
+from mastio.reading import decoding
+from mastio_redaction.catalogue.names import PARTICLES
+from mastio_redaction.checks.tables import LINKS, MONTHS
+from mastio_redaction.engine import Engine, Span
+from mastio_redaction.labels.cells import MAX_HEAD
+from mastio_redaction.labels.columns import find_table_head
+from mastio_redaction.labels.labels import MAX_NAME, split_words
 
 CONTEXT = 160
 MAX_RUN = 64

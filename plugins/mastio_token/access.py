@@ -13,9 +13,9 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from mastio.jose import SignedToken, parse_compact, verify_signature
-from mastio.rotation import current, in_force
-from mastio.store.base import Agent, SigningKey
+from mastio.exchange.records import Agent, SigningKey
+from mastio.identity.jose import SignedToken, parse_compact, verify_signature
+from mastio.identity.rotation import current, in_force
 from mastio_primitives.jwk import (
     JoseError,
     PublicKey,
@@ -45,7 +45,7 @@ class TokenError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class TokenKey:
-    """One generation of the appliance's key for access tokens, ES256. Dates as in `mastio.rotation`."""
+    """One generation of the appliance's key for access tokens, ES256. Dates as in `mastio.identity.rotation`."""
 
     kid: str
     private: ec.EllipticCurvePrivateKey

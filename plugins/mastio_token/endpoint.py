@@ -11,8 +11,9 @@ from urllib.parse import parse_qsl
 
 import orjson
 
-from mastio.errors import AuthenticationError, BadRequest, Unavailable
-from mastio.exchange import (
+from mastio.exchange.errors import AuthenticationError, BadRequest, Unavailable
+from mastio.exchange.records import Agent
+from mastio.exchange.values import (
     Action,
     AssertionCredential,
     CertificateCredential,
@@ -24,9 +25,8 @@ from mastio.exchange import (
     Reply,
     RequestHead,
 )
-from mastio.rotation import in_force
-from mastio.services import Services
-from mastio.store.base import Agent
+from mastio.identity.rotation import in_force
+from mastio.plugin.services import Services
 from mastio_token.access import encode_access_token
 from mastio_token.ring import Ring
 

@@ -4,7 +4,7 @@ What is presented and is neither an admin token nor an API key must be an access
 
 An access token is verified once and remembered by its hash until it expires or a key is rotated; whether it is in force
 by the clock as it is now, which may have been set back, and whether its agent is
-still active is asked anew for each exchange, in `mastio.identity`, from memory.
+still active is asked anew for each exchange, in `mastio.identity.principal`, from memory.
 """
 
 from __future__ import annotations
@@ -14,23 +14,8 @@ from contextlib import asynccontextmanager
 
 from pydantic import Field
 
-from mastio.errors import AuthenticationError
-from mastio.exchange import (
-    OPEN,
-    Action,
-    AdminCredential,
-    Allow,
-    AssertionCredential,
-    Credential,
-    Decision,
-    Message,
-    Principal,
-    RequestHead,
-    Route,
-    TokenCredential,
-)
-from mastio.hooks import Hooks, Plugin, PluginSettings
-from mastio.presented import (
+from mastio.exchange.errors import AuthenticationError
+from mastio.exchange.presented_credentials import (
     AUTHORIZATION,
     CLAIM_MARK,
     CLAIM_PREFIX,
@@ -44,7 +29,22 @@ from mastio.presented import (
     hash_secret,
     parse_presented,
 )
-from mastio.services import Services
+from mastio.exchange.values import (
+    OPEN,
+    Action,
+    AdminCredential,
+    Allow,
+    AssertionCredential,
+    Credential,
+    Decision,
+    Message,
+    Principal,
+    RequestHead,
+    Route,
+    TokenCredential,
+)
+from mastio.plugin.hooks import Hooks, Plugin, PluginSettings
+from mastio.plugin.services import Services
 from mastio_token.access import (
     TOKEN_AGE,
     TokenError,

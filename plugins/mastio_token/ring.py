@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from mastio.rotation import in_force
-from mastio.store.base import Directory
+from mastio.exchange.records import Directory
+from mastio.identity.rotation import in_force
 from mastio_token.access import Issuer, TokenKey
 
 PURPOSE = "token"

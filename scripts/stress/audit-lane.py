@@ -29,13 +29,13 @@ from pathlib import Path
 
 import uvloop
 
-from mastio.exchange import Entry
-from mastio_audit import chain, tiles
-from mastio_audit.postgres import PostgresReader, PostgresStore
-from mastio_audit.sequencer import Sequencer
-from mastio_audit.sqlite import SqliteReader, SqliteStore
-from mastio_audit.store import AuditStore, Batch, LogReader
-from mastio_audit.verify import verify_log
+from mastio.exchange.values import Entry
+from mastio_audit.log import chain, tiles
+from mastio_audit.log.postgres import PostgresReader, PostgresStore
+from mastio_audit.log.sequencer import Sequencer
+from mastio_audit.log.sqlite import SqliteReader, SqliteStore
+from mastio_audit.log.store import AuditStore, Batch, LogReader
+from mastio_audit.verification.store import verify_log
 from mastio_primitives.transparency import merkle
 
 CHUNK = 5_000

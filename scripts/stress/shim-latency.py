@@ -28,7 +28,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from mastio.errors import ConfigurationError
+from mastio.exchange.errors import ConfigurationError
 from mastio_client import DPoPAuth, Identity
 from mastio_client.proofs import Prover, hash_token
 

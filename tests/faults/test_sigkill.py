@@ -17,7 +17,7 @@ import asyncpg
 import httpx
 import pytest
 
-from mastio_audit.postgres import dsn
+from mastio_audit.log.postgres import dsn
 from mastio_client import Identity
 from support.appliance import Appliance, Stub, open_appliance, wait_until
 from support.journals import ClientJournal, judge

@@ -22,10 +22,10 @@ from typing import Any
 
 import pytest
 
-from mastio.exchange import Entry
-from mastio_audit import chain
-from mastio_audit.sqlite import SqliteStore
-from mastio_audit.store import Batch
+from mastio.exchange.values import Entry
+from mastio_audit.log import chain
+from mastio_audit.log.sqlite import SqliteStore
+from mastio_audit.log.store import Batch
 from support.appliance import NGINX, Appliance, open_appliance, wait_until
 
 HERE = Path(__file__).parent

@@ -2,9 +2,9 @@ from pathlib import Path
 
 import pytest
 
-from mastio.cli.check import describe
-from mastio.errors import ConfigurationError
-from mastio.plan import read_plan
+from mastio.cli.appliance.check import describe
+from mastio.exchange.errors import ConfigurationError
+from mastio.process.plan import read_plan
 from mastio.settings import CORE_SECTIONS, RENAMED, read_settings
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import asyncpg
 import pytest
 
-from mastio_audit.postgres import dsn
+from mastio_audit.log.postgres import dsn
 from support.appliance import Appliance
 
 

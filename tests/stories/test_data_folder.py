@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mastio.up_settings import UpOptions, write_settings
+from mastio.bring_up.up_settings import UpOptions, write_settings
 from support.appliance import NGINX, Appliance, wait_until
 
 OPEN_TO_ALL = 0o007

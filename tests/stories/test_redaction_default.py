@@ -9,10 +9,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-from mastio.errors import ConfigurationError
-from mastio.native import describe_redaction
-from mastio.plan import read_plan
-from mastio.up_settings import UpOptions, write_settings
+from mastio.bring_up.native import describe_redaction
+from mastio.bring_up.up_settings import UpOptions, write_settings
+from mastio.exchange.errors import ConfigurationError
+from mastio.process.plan import read_plan
 from support.appliance import Appliance, open_appliance
 from support.dialect_samples import Talk
 from support.scripted_provider import Provider, run_provider

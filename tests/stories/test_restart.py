@@ -14,7 +14,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from mastio.native import find_supervisor
+from mastio.bring_up.native import find_supervisor
 from mastio_client import Identity
 from support.appliance import NGINX, Appliance, Stub, open_appliance
 
@@ -31,7 +31,7 @@ def world() -> Iterator[tuple[Appliance, Stub]]:
 
 
 def deploy(appliance: Appliance, verb: str, *words: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "mastio.native", verb, "--data", str(appliance.data), *words]
+    command = [sys.executable, "-m", "mastio.bring_up.native", verb, "--data", str(appliance.data), *words]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
 
 
@@ -167,7 +167,7 @@ def test_a_worker_that_does_not_start_is_said(world: tuple[Appliance, Stub]) -> 
 
 def test_what_does_not_run_is_not_restarted(tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "mastio.native", "restart", "--data", str(tmp_path)],
+        [sys.executable, "-m", "mastio.bring_up.native", "restart", "--data", str(tmp_path)],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 2 and "./deploy.sh up" in done.stderr

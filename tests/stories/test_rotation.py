@@ -20,7 +20,7 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from mastio.jose import parse_compact
+from mastio.identity.jose import parse_compact
 from mastio_client.identity import Identity
 from mastio_client.renewal import renew
 from support.appliance import Appliance, open_appliance, wait_until

@@ -16,8 +16,8 @@ import asyncpg
 import pytest
 import trustme
 
-from mastio_audit import chain
-from mastio_audit.postgres import dsn
+from mastio_audit.log import chain
+from mastio_audit.log.postgres import dsn
 from mastio_client import Identity
 from support.appliance import Appliance, open_appliance, wait_until
 from support.ports import take_port

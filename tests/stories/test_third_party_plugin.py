@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from mastio.cli.plugin import FILES, write_plugin
-from mastio.errors import ConfigurationError
+from mastio.exchange.errors import ConfigurationError
 from mastio.settings import DEFAULT_PLUGINS
 from support.appliance import NGINX, Appliance, Stub
 

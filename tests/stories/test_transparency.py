@@ -17,8 +17,8 @@ from typing import Any
 import httpx
 import pytest
 
-from mastio_audit import chain, tiles
-from mastio_audit.keys import read_succession
+from mastio_audit.log import chain, tiles
+from mastio_audit.log.keys import read_succession
 from mastio_client import Identity
 from mastio_client.call import open_client
 from mastio_client.receipt import fetch_vkey, verify_receipt

@@ -16,10 +16,10 @@ from typing import Any
 
 import uvloop
 
-from mastio.errors import DispatchError
-from mastio.resolver import Resolver
-from mastio.upstream import Pool, Pools
-from mastio.upstream_connector import Own
+from mastio.exchange.errors import DispatchError
+from mastio.outbound.connector import Own
+from mastio.outbound.resolver import Resolver
+from mastio.outbound.upstream import Pool, Pools
 from support.dns_server import Names
 from support.raw_upstream import Upstream
 

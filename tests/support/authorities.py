@@ -9,8 +9,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 from cryptography.x509.oid import NameOID
 
+from mastio.identity.trust import Trust
 from mastio.pki.certificates import Issuer, build_intermediate, build_root, encode_der
-from mastio.trust import Trust
 
 NOW = 1_800_000_000.0
 DAY = 86_400.0

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import quote
 
-from mastio.exchange import (
+from mastio.exchange.records import Agent
+from mastio.exchange.values import (
     Action,
     Allow,
     Approved,
@@ -28,7 +29,6 @@ from mastio.exchange import (
     Route,
     Window,
 )
-from mastio.store.base import Agent
 from mastio_cache.answering import Cache, Nothing
 from mastio_cache.memory import Memory
 from mastio_cache.semantic import Semantic

@@ -98,7 +98,7 @@ class Module:
 
 
 def name_of(path: str) -> str:
-    """The dotted name of the file at a path: `plugins/mastio_llm/sse.py` is `mastio_llm.sse`."""
+    """The dotted name of the file at a path: `plugins/mastio_llm/dialects/sse.py` is `mastio_llm.dialects.sse`."""
     parts = path.removesuffix(".py").split("/")
     parts = parts[1:] if parts[0] in ("plugins", "client", "tests") else parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
@@ -225,7 +225,7 @@ class CodeMap:
         return self._reached[name]
 
     def effects(self, name: str) -> set[str]:
-        """What a module reaches with which it is not pure: `mastio.aside: threading`."""
+        """What a module reaches with which it is not pure: `mastio.host.aside: threading`."""
         return {f"{one}: {effect}" for one in self.reached(name) for effect in self.modules[one].effects()}
 
     def is_pure(self, name: str) -> bool:
@@ -254,15 +254,6 @@ class CodeMap:
             for name in self.modules for other in self.all_arrows(name)
             if self.package_of(name) != self.package_of(other)
         )  # fmt: skip
-
-    def imports_against(self) -> dict[tuple[str, str], int]:
-        """Of two packages that import each other, the direction with fewer imports, and how many those are."""
-        arrows = self.package_arrows()
-        return {
-            (one, other): count
-            for (one, other), count in arrows.items()
-            if (count, one) < (arrows.get((other, one), 0), other)
-        }
 
 
 def find_cycle(arrows: Mapping[str, Iterable[str]]) -> list[str]:

@@ -7,6 +7,7 @@ break them. A rule names no module that it excuses, except where one module has 
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from support.code_map import IMPORTING, CodeMap, Module, dotted, find_cycle
@@ -17,21 +18,25 @@ VERBS = "mastio.cli"
 NOT_FOR_PLUGINS = {"mastio.cli", "mastio.control", "mastio_client", "mastio_client.cli", "mastio_client.shim"}
 """Packages of programs: what plugins and the core are put together in."""
 
-FOR_OTHERS = {"mastio.collection_command", "mastio.collection_model"}
-"""Modules that plugins of others use (`mastio/plugin_template/`), and none of the appliance's own does."""
+FOR_OTHERS = {"mastio.plugin.collection_command", "mastio.plugin.collection_model"}
+"""Modules that plugins of others use (`mastio/plugin/template/`), and none of the appliance's own does."""
 
 ROOTS = {
-    "mastio.app", "mastio.forked", "mastio.worker", "mastio.prepare", "mastio.native", "mastio.compose", "mastio.demo",
-    "mastio.data_plane", "mastio.control.program",
+    "mastio.bring_up.compose", "mastio.bring_up.demo", "mastio.bring_up.native", "mastio.control.program",
+    "mastio.process.app", "mastio.process.data_plane", "mastio.process.forked", "mastio.process.prepare",
+    "mastio.process.worker",
 }  # fmt: skip
 """Composition roots: nothing but another root, or the command line, imports them."""
 
 LOADERS = {
-    "mastio.plugins": "importlib.metadata.entry_points",
+    "mastio.plugin.loading": "importlib.metadata.entry_points",
     "mastio.cli": "importlib.metadata.entry_points",
-    "mastio.forked": "runpy",
+    "mastio.process.forked": "runpy",
 }
 """Who loads code that it does not name: the one place that loads plugins, and the one that runs a forked program."""
+
+MOST_FILES = 15
+"""Modules in one folder; a reader takes in no more at a glance."""
 
 LIBRARIES_THAT_LOAD = ("importlib", "imp", "pkgutil", "runpy", "zipimport")
 HARMLESS = ("importlib.metadata.version", "importlib.resources")
@@ -161,25 +166,18 @@ def find_module_cycles(code: CodeMap) -> list[str]:
 
 
 def find_package_cycles(code: CodeMap) -> list[str]:
-    """No package imports itself by way of others; of two that import each other, the fewer imports are left out."""
-    against = code.imports_against()
+    """No package imports itself, directly or by way of others."""
     arrows: dict[str, list[str]] = {name: [] for name in code.packages()}
     for one, other in code.package_arrows():
-        if (one, other) not in against:
-            arrows[one].append(other)
+        arrows[one].append(other)
     cycle = find_cycle(arrows)
     return [" → ".join(cycle)] if cycle else []
 
 
-def find_imports_against(code: CodeMap) -> list[str]:
-    """The imports that make packages import each other: those in the direction that has fewer."""
-    against = code.imports_against()
-    return [
-        f"{name} imports {other}"
-        for name in code.modules
-        for other in code.all_arrows(name)
-        if (code.package_of(name), code.package_of(other)) in against
-    ]
+def find_full_folders(code: CodeMap) -> list[str]:
+    """No folder of the product has more than fifteen modules of its own."""
+    counts = Counter(module.path.rpartition("/")[0] for module in code.product)
+    return [f"{folder} has {count} files" for folder, count in counts.items() if count > MOST_FILES]
 
 
 def find_imports_in_functions(code: CodeMap) -> list[str]:

@@ -11,37 +11,38 @@ from collections.abc import Iterator, Mapping
 from support.code_map import CodeMap, Module, dotted
 
 OUTSIDE = (
-    "mastio.__main__", "mastio.administer", "mastio.cli", "mastio.collection_command", "mastio.compose", "mastio.demo",
-    "mastio.forked", "mastio.forking", "mastio.native", "mastio.nginx", "mastio.prepare", "mastio.reloading",
-    "mastio.store.migrations", "mastio.supervisor", "mastio.up_settings", "mastio_audit.verify", "mastio_llm.stubs",
-    "mastio_client", "mastio_primitives.command_line", "mastio_primitives.defaults",
-    "mastio_primitives.transparency.arguments", "mastio_primitives.serving",
+    "mastio.__main__", "mastio.bring_up.compose", "mastio.bring_up.demo", "mastio.bring_up.native",
+    "mastio.bring_up.up_settings", "mastio.cli", "mastio.host.nginx", "mastio.plugin.administer",
+    "mastio.plugin.collection_command", "mastio.process.forked", "mastio.process.forking", "mastio.process.prepare",
+    "mastio.process.reloading", "mastio.process.supervisor", "mastio.store.sql.migrations",
+    "mastio_audit.verification.store", "mastio_client", "mastio_llm.stubs", "mastio_primitives.command_line",
+    "mastio_primitives.defaults", "mastio_primitives.serving", "mastio_primitives.transparency.arguments",
 )  # fmt: skip
 """What runs beside the appliance, not in a worker: the command line, the agent's side, who starts and keeps workers.
 And the `commands` of each plugin."""
 
 OF_CONTROL = (
-    "alembic", "fastapi", "starlette", "mastio.control", "mastio.openapi", "mastio.pki.authority", "mastio.pki.rotate",
-    "mastio.store.control", "mastio.store.migrate",
+    "alembic", "fastapi", "mastio.control", "mastio.http.openapi", "mastio.pki.authority", "mastio.pki.rotate",
+    "mastio.store.control", "mastio.store.sql.migrate", "starlette",
 )  # fmt: skip
 """What control alone loads: the framework, administration, and whatever holds or makes keys of the authority."""
 
-TABLES = {"mastio.control", "mastio.control.routes"}
+TABLES = {"mastio.control", "mastio.http.control_routes"}
 """Of `mastio.control`, what everybody may load: the rows of the route table."""
 
 WAYS_OUT = {
-    "mastio/upstream.py": "the one way out: HTTP",
-    "mastio/upstream_connector.py": "makes its connections, and those of raw streams",
-    "mastio/reachability.py": "tries, for an admin, a connection that upstream_connector makes",
-    "mastio/upstream_upload.py": "sends its bodies",
-    "mastio/resolver.py": "asks the name servers",
-    "mastio/services.py": "names a socket's type only",
-    "mastio/worker.py": "is given its listening socket",
+    "mastio/outbound/upstream.py": "the one way out: HTTP",
+    "mastio/outbound/connector.py": "makes its connections, and those of raw streams",
+    "mastio/outbound/reachability.py": "tries, for an admin, a connection that upstream_connector makes",
+    "mastio/outbound/upload.py": "sends its bodies",
+    "mastio/outbound/resolver.py": "asks the name servers",
+    "mastio/plugin/services.py": "names a socket's type only",
+    "mastio/process/worker.py": "is given its listening socket",
     "client/mastio_primitives/http_protocol.py": "the server's side of HTTP",
-    "mastio/sigv4.py": "signs; nothing is sent",
-    "mastio/store/postgresql.py": "the appliance's own database",
-    "mastio/store/key_sources.py": "runs the admin's command for a key",
-    "plugins/mastio_audit/postgres.py": "the appliance's own database",
+    "mastio/outbound/sigv4.py": "signs; nothing is sent",
+    "mastio/store/sql/postgresql.py": "the appliance's own database",
+    "mastio/store/secrets/key_sources.py": "runs the admin's command for a key",
+    "plugins/mastio_audit/log/postgres.py": "the appliance's own database",
     "plugins/mastio_audit/sinks/postgres.py": "the appliance's own database",
     "plugins/mastio_cache/shared.py": "the appliance's own database",
     "plugins/mastio_audit/sinks/__init__.py": "names a socket's kind only",
@@ -49,7 +50,7 @@ WAYS_OUT = {
 }
 """Which files of a worker have what a connection could be made with, and why."""
 
-CONNECTING = {"mastio/upstream_connector.py", "mastio/resolver.py"}
+CONNECTING = {"mastio/outbound/connector.py", "mastio/outbound/resolver.py"}
 """And which ones make one."""
 
 NETWORKS = {
@@ -64,7 +65,7 @@ CONNECTS = {
     "gethostbyname_ex", "urlopen", "create_subprocess_exec", "create_subprocess_shell", "start_tls",
 }  # fmt: skip
 
-BROAD = {"mastio/pipeline.py": 2, "mastio/forked.py": 1}
+BROAD = {"mastio/pipeline/order.py": 2, "mastio/process/forked.py": 1}
 """How many broad excepts: the pipeline's outer boundary and plugin call, and the plugins' preloading, after which the
 fork server must go on."""
 
@@ -88,7 +89,7 @@ def find_unlisted_ways_out(code: CodeMap, listed: Mapping[str, str] = WAYS_OUT) 
         names = _networks_of(module)
         if bool(names) != (module.path in listed):
             found.append(f"{module.path} imports {', '.join(sorted(names)) or 'nothing that is listed'}")
-        if module.path not in CONNECTING and module.path != "mastio/worker.py":
+        if module.path not in CONNECTING and module.path != "mastio/process/worker.py":
             found += [f"{module.path} calls {name}" for name in sorted(_connects_of(module))]
     return found
 
@@ -106,7 +107,7 @@ def _connects_of(module: Module) -> set[str]:
 def find_outside_in_workers(code: CodeMap) -> list[str]:
     """A worker loads nothing of what runs beside it or of control: all imports from its program and the plugins on."""
     seen: set[str] = set()
-    ahead = ["mastio.data_plane", *(module.name for module in code.plugins if "." not in module.name)]
+    ahead = ["mastio.process.data_plane", *(module.name for module in code.plugins if "." not in module.name)]
     while ahead:
         name = ahead.pop()
         if name not in seen and name in code.modules:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from mastio.collection import Collection
-from mastio.control.routes import ROUTES as CONTROL_ROUTES
-from mastio.exchange import Route
+from mastio.exchange.values import Route
+from mastio.http.control_routes import ROUTES as CONTROL_ROUTES
+from mastio.plugin.collection import Collection
 from mastio_detectors.collection import DETECTORS
 from mastio_egress.collection import CONNECTIONS
 from mastio_limits.collection import BUDGETS

@@ -17,14 +17,14 @@ from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 from cryptography.x509.oid import NameOID
 
 from mastio.control import application
-from mastio.errors import MastioError
-from mastio.exchange import STRANGER, Principal
+from mastio.exchange.errors import MastioError
+from mastio.exchange.values import STRANGER, Principal
 from mastio.pki.authority import Authority
-from mastio.plan import secret_folders
+from mastio.process.plan import secret_folders
 from mastio.store.control import ControlStore
-from mastio.store.engine import Database
 from mastio.store.hot import HotDirectory
-from mastio.store.keys import FileKeys
+from mastio.store.secrets.file_keys import FileKeys
+from mastio.store.sql.engine import Database
 from support.collections import COLLECTIONS
 
 TRUST_DOMAIN = "world.test"

@@ -17,17 +17,17 @@ import pytest
 import uvicorn
 
 from mastio.control import application
-from mastio.errors import AuthenticationError, MastioError
-from mastio.exchange import STRANGER, Principal
+from mastio.exchange.errors import AuthenticationError, MastioError
+from mastio.exchange.values import STRANGER, Principal
+from mastio.http.problem import render
 from mastio.pki.authority import Authority
-from mastio.plan import secret_folders
-from mastio.problem import render
+from mastio.process.plan import secret_folders
 from mastio.store.admins import hash_admin_token
 from mastio.store.control import ControlStore, bootstrap
-from mastio.store.engine import Database
 from mastio.store.hot import HotDirectory
-from mastio.store.keys import FileKeys
-from mastio.store.migrate import upgrade
+from mastio.store.secrets.file_keys import FileKeys
+from mastio.store.sql.engine import Database
+from mastio.store.sql.migrate import upgrade
 from support.collections import COLLECTIONS
 
 TRUST_DOMAIN = "world.test"

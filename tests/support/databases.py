@@ -6,7 +6,7 @@ import functools
 import tempfile
 from pathlib import Path
 
-from mastio.store.migrate import upgrade
+from mastio.store.sql.migrate import upgrade
 from support.postgresql import create_database
 
 

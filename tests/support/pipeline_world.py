@@ -9,14 +9,24 @@ from typing import Any
 
 import orjson
 
-from mastio.errors import AuditError
-from mastio.exchange import Action, Allow, CertificateCredential, Entry, Message, Recorded, Reply, RequestHead, Route
-from mastio.hooks import Hooks
-from mastio.pipeline import Pipeline
-from mastio.services import Services, Worker
-from mastio.store.base import Agent
-from mastio.telemetry import Telemetry
-from mastio.trust import Trust
+from mastio.exchange.errors import AuditError
+from mastio.exchange.records import Agent
+from mastio.exchange.values import (
+    Action,
+    Allow,
+    CertificateCredential,
+    Entry,
+    Message,
+    Recorded,
+    Reply,
+    RequestHead,
+    Route,
+)
+from mastio.host.metrics import Telemetry
+from mastio.identity.trust import Trust
+from mastio.pipeline.order import Pipeline
+from mastio.plugin.hooks import Hooks
+from mastio.plugin.services import Services, Worker
 from support.collections import Described
 
 AGENT = Agent("alice", "spiffe://t/agent/alice", "active", frozenset(), {}, "pin", 9e9, version=1)

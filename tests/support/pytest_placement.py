@@ -26,9 +26,10 @@ COSTS = Path(__file__).with_name("costs.json")
 """Seconds of each module in a former run, written by `scripts/test --write-costs`."""
 
 EFFECTS = (
-    "aiohttp", "alembic", "apsw", "asyncpg", "httpx", "httpx2", "mastio.app", "mastio_client.enroll", "mastio.prepare",
-    "mastio.store.control", "mastio.store.engine", "mastio.store.hot", "mastio.store.migrate", "mastio.supervisor",
-    "mastio.upstream", "socket", "sqlite3", "subprocess", "threading",
+    "aiohttp", "alembic", "apsw", "asyncpg", "httpx", "httpx2", "mastio.outbound.upstream", "mastio.process.app",
+    "mastio.process.prepare", "mastio.process.supervisor", "mastio.store.control", "mastio.store.hot",
+    "mastio.store.sql.engine", "mastio.store.sql.migrate", "mastio_client.enroll", "socket", "sqlite3", "subprocess",
+    "threading",
 )  # fmt: skip
 """Modules with which a test reaches outside its own process, or opens a database."""
 

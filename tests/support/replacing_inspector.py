@@ -8,9 +8,9 @@ from typing import Any
 
 import orjson
 
-from mastio.errors import Blocked
-from mastio.exchange import Action, Message
-from mastio.inspection import Finding, Layout, Pass, Passage, Redact
+from mastio.exchange.errors import Blocked
+from mastio.exchange.inspection import Finding, Layout, Pass, Passage, Redact
+from mastio.exchange.values import Action, Message
 from mastio.reading.document import Document
 from mastio.reading.stream import Delta, Shape, StreamRewriter
 

@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 
-from mastio.budgets import Claim, Grant, Usage, Window, decide
-from mastio.errors import Unavailable
-from mastio.exchange import Action, Principal
+from mastio.exchange.budgets import Claim, Grant, Usage, Window, decide
+from mastio.exchange.errors import Unavailable
+from mastio.exchange.values import Action, Principal
 from mastio_limits.budget import BudgetRow
 from mastio_limits.keeper import Keeper
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from sqlalchemy import Connection, select
 
-from mastio.errors import MastioError
-from mastio.store import tables
+from mastio.exchange.errors import MastioError
+from mastio.store.sql import tables
 from support.stores import Opened
 
 

@@ -10,15 +10,15 @@ from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from mastio.exchange.records import Enrollment
 from mastio.pki.csr import encode_public_key
 from mastio.pki.public import IssuedLeaf
-from mastio.plan import secret_folders
-from mastio.store.base import Enrollment
+from mastio.process.plan import secret_folders
 from mastio.store.control import ControlStore
-from mastio.store.engine import Database
 from mastio.store.enrollments import new_enrollment_id
 from mastio.store.hot import HotDirectory
-from mastio.store.keys import FileKeys
+from mastio.store.secrets.file_keys import FileKeys
+from mastio.store.sql.engine import Database
 from support.collections import COLLECTIONS
 
 NOW = 1_800_000_000.0

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 
-from mastio.automata import KEPT
+from mastio.host.automata import KEPT
 
 ROOT = Path(__file__).parents[2]
 PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet")
@@ -56,7 +56,7 @@ class Environment:
 
     def borrow_automata(self) -> None:
         """Those that the running environment has compiled: compiling them takes ten seconds."""
-        kept = self.site / "mastio" / "__pycache__"
+        kept = self.site / "mastio" / "host" / "__pycache__"
         kept.mkdir(exist_ok=True)
         for file in KEPT.glob("automaton-*.hs"):
             shutil.copy(file, kept)

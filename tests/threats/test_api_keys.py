@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from mastio.presented import hash_secret
+from mastio.exchange.presented_credentials import hash_secret
 from mastio_client import Identity
 from mastio_client.proofs import make_csr, make_key
 from support.appliance import Appliance

@@ -21,9 +21,7 @@ from support.appliance import Appliance
 from support.threats.agent_kit import Kit
 from support.threats.forged_certificates import by_own_leaf_sent_along, load, show
 from support.threats.judge import BODY, CHAT, SELF, TOKEN, Answer, Judge, Refusal, refusal
-from support.threats.wrong_credentials import (
-    BAD_TOKEN,
-)
+from support.threats.wrong_credentials import BAD_TOKEN
 
 
 def vouched(appliance: Appliance, agent: Identity, key: ec.EllipticCurvePrivateKey) -> list[x509.Certificate]:

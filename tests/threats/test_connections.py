@@ -17,11 +17,11 @@ from typing import Any, get_args
 import apsw
 import pytest
 
-from mastio.store.key_sources import run_key_command
-from mastio.store.keys import FileKeys
-from mastio.store.sealed import Sealer, SealError
+from mastio.store.secrets.file_keys import FileKeys
+from mastio.store.secrets.key_sources import run_key_command
+from mastio.store.secrets.sealed import Sealer, SealError
 from mastio_client import Identity
-from mastio_egress.connection import CredentialKind
+from mastio_egress.connections.connection import CredentialKind
 from support.appliance import NGINX, Appliance, open_appliance, read_files, wait_until
 from support.threats.canaries import files_of, find
 

@@ -20,18 +20,7 @@ from mastio_client import Identity
 from support.appliance import Appliance, Stub, wait_until
 from support.ports import take_port
 from support.scripted_provider import KEY
-from support.threats.faulty_provider import (
-    FAULTS,
-    HOLD,
-    LAST,
-    ODD_EVENTS,
-    REDIRECTS,
-    Faulty,
-    Right,
-    Step,
-    chunk,
-    says,
-)
+from support.threats.faulty_provider import FAULTS, HOLD, LAST, ODD_EVENTS, REDIRECTS, Faulty, Right, Step, chunk, says
 from support.threats.faulty_scene import (
     FLOODED,
     KINDS,

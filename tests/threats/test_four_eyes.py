@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from mastio.exchange import Role
+from mastio.exchange.values import Role
 from support.appliance import NGINX, Appliance, Stub, open_appliance, wait_until
 from support.threats.judge import SELF, Answer, Judge, refusal
 

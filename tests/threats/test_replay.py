@@ -20,11 +20,7 @@ from support.appliance import Appliance, Stub, open_appliance, wait_until
 from support.threats.agent_kit import Kit, hash_of
 from support.threats.json_doors import MIB
 from support.threats.judge import BODY, CHAT, SELF, TOKEN, Answer, Judge, Refusal, refusal
-from support.threats.wrong_credentials import (
-    BAD_PROOF,
-    NEEDS_NONCE,
-    twin,
-)
+from support.threats.wrong_credentials import BAD_PROOF, NEEDS_NONCE, twin
 from threats.test_json import rss
 
 # --- replay ---------------------------------------------------------------------------------------------------------

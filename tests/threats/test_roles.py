@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from mastio.exchange import Role, Route
-from mastio.identity import ROLES
-from mastio.plan import read_plan
+from mastio.exchange.values import Role, Route
+from mastio.identity.principal import ROLES
+from mastio.process.plan import read_plan
 from support.appliance import NGINX, Appliance, Stub, open_appliance, wait_until
 from support.threats.judge import Answer, Judge, refusal
 

@@ -14,11 +14,7 @@ import pytest
 from mastio_client.proofs import make_key
 from support.threats.agent_kit import DROP, Form, Headers, Kit
 from support.threats.judge import TOKEN, Judge, Refusal
-from support.threats.wrong_credentials import (
-    SQL,
-    encrypted,
-    infinite,
-)
+from support.threats.wrong_credentials import SQL, encrypted, infinite
 
 
 @dataclass(frozen=True)

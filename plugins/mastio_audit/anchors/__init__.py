@@ -25,9 +25,9 @@ from pathlib import Path
 
 from cryptography import x509
 
-from mastio.errors import ConfigurationError
-from mastio.exchange import JSON, Entry
-from mastio.services import Services, Upstream
+from mastio.exchange.errors import ConfigurationError
+from mastio.exchange.values import JSON, Entry
+from mastio.plugin.services import Services, Upstream
 from mastio_audit.anchors.authority import Authority
 from mastio_audit.anchors.figures import Figures
 from mastio_audit.anchors.file import FileAnchor
@@ -43,11 +43,11 @@ from mastio_audit.anchors.settings import (
 )
 from mastio_audit.anchors.witness import Witness
 from mastio_audit.anchors.witnesses import Witnesses
-from mastio_audit.chain import Head
-from mastio_audit.keys import LogKeys
+from mastio_audit.log.chain import Head
+from mastio_audit.log.keys import LogKeys
+from mastio_audit.log.published import sign_head
+from mastio_audit.log.store import LogReader
 from mastio_audit.outside import refuse_own
-from mastio_audit.published import sign_head
-from mastio_audit.store import LogReader
 
 TIMEOUTS = {"connect": 5.0, "read": 10.0, "total": 15.0}
 """Seconds for one request to a service outside."""

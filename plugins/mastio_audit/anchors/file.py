@@ -17,11 +17,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
-from mastio.errors import ConfigurationError
+from mastio.exchange.errors import ConfigurationError
 from mastio_audit.anchors.place import AnchorError
-from mastio_audit.chain import ChainError, Head
-from mastio_audit.published import verify_beginning
-from mastio_audit.store import LogReader
+from mastio_audit.log.chain import ChainError, Head
+from mastio_audit.log.published import verify_beginning
+from mastio_audit.log.store import LogReader
 from mastio_primitives.files import sync_folder
 from mastio_primitives.transparency import notes
 from mastio_primitives.transparency.notes import Checkpoint, NoteError

@@ -12,11 +12,11 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from mastio.errors import ConfigurationError
+from mastio.exchange.errors import ConfigurationError
 from mastio_audit.anchors.figures import Figures
 from mastio_audit.anchors.place import AnchorError, Place
-from mastio_audit.chain import ChainError
-from mastio_audit.store import LogReader, StoreError
+from mastio_audit.log.chain import ChainError
+from mastio_audit.log.store import LogReader, StoreError
 
 _FAILURES = (AnchorError, StoreError, ChainError, ConfigurationError)
 _log = logging.getLogger(__name__)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from mastio_audit.chain import Head
+from mastio_audit.log.chain import Head
 
 
 class AnchorError(Exception):

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, field_validator
 
-from mastio.hooks import BaseUrl, Networks, PluginSettings
+from mastio.plugin.hooks import BaseUrl, Networks, PluginSettings
 from mastio_primitives.transparency import notes
 from mastio_primitives.transparency.notes import Verifier
 

@@ -7,16 +7,16 @@ import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from mastio.errors import DispatchError, MastioError
-from mastio.exchange import JSON
-from mastio.services import Upstream
+from mastio.exchange.errors import DispatchError, MastioError
+from mastio.exchange.values import JSON
+from mastio.plugin.services import Upstream
 from mastio_audit.anchors.cosignatures import Cosigned, Fork, Remembers, find_cosignature, judge
 from mastio_audit.anchors.figures import Figures
 from mastio_audit.anchors.memory import Memory
 from mastio_audit.anchors.place import AnchorError
-from mastio_audit.chain import ChainError, Head
-from mastio_audit.store import LogReader
-from mastio_audit.tiles import read_proof, read_root
+from mastio_audit.log.chain import ChainError, Head
+from mastio_audit.log.store import LogReader
+from mastio_audit.log.tiles import read_proof, read_root
 from mastio_primitives.transparency import merkle
 from mastio_primitives.transparency.merkle import ProofError
 from mastio_primitives.transparency.notes import NoteError, Verifier, parse_note, write_extension

@@ -16,8 +16,8 @@ from mastio_audit.anchors.keeper import Pace
 from mastio_audit.anchors.memory import Memory
 from mastio_audit.anchors.place import AnchorError
 from mastio_audit.anchors.witness import ForkError, Log, Witness
-from mastio_audit.chain import ChainError, Head
-from mastio_audit.store import LogReader, StoreError
+from mastio_audit.log.chain import ChainError, Head
+from mastio_audit.log.store import LogReader, StoreError
 from mastio_primitives.files import write_public
 from mastio_primitives.transparency import notes
 from mastio_primitives.transparency.notes import NoteError

@@ -9,17 +9,17 @@ from __future__ import annotations
 import argparse
 import sys
 
-from mastio.administer import plain
-from mastio.errors import ConfigurationError
-from mastio_audit.chain import ChainError
+from mastio.exchange.errors import ConfigurationError
+from mastio.plugin.administer import plain
 from mastio_audit.commands import archive as audit_archive
 from mastio_audit.commands import listing as audit_list
 from mastio_audit.commands import prove as audit_prove
 from mastio_audit.commands import reading as audit_read
 from mastio_audit.commands import receipt as audit_receipt
 from mastio_audit.commands import verify as audit_verify
-from mastio_audit.store import StoreError
-from mastio_audit.verify_served import Absent
+from mastio_audit.log.chain import ChainError
+from mastio_audit.log.store import StoreError
+from mastio_audit.verification.served import Absent
 from mastio_client.enroll import Refused
 from mastio_primitives.transparency.merkle import ProofError
 from mastio_primitives.transparency.notes import NoteError

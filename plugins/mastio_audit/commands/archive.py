@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from mastio.errors import ConfigurationError
-from mastio_audit.archiving import Archived, Limits, archive, file_cursors
+from mastio.exchange.errors import ConfigurationError
 from mastio_audit.commands import places
-from mastio_audit.postgres import PostgresStore
-from mastio_audit.sqlite import SqliteStore
-from mastio_audit.store import AuditStore
+from mastio_audit.log.archiving import Archived, Limits, archive, file_cursors
+from mastio_audit.log.postgres import PostgresStore
+from mastio_audit.log.sqlite import SqliteStore
+from mastio_audit.log.store import AuditStore
 from mastio_primitives.transparency import arguments as log_arguments
 
 OWNER = "archive/0"

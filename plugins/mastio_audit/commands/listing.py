@@ -15,12 +15,12 @@ from typing import Any
 import httpx
 import orjson
 
-from mastio.administer import connect, plain
-from mastio.errors import ConfigurationError
-from mastio_audit.asking import ENTRIES
+from mastio.exchange.errors import ConfigurationError
+from mastio.plugin.administer import connect, plain
 from mastio_audit.commands import places
+from mastio_audit.log.store import LogReader
+from mastio_audit.query import ENTRIES
 from mastio_audit.search import EFFECTS, Wanted, find_first, search
-from mastio_audit.store import LogReader
 
 LIMIT, PAGE = 50, 1000
 COLUMNS = ("INDEX", "TIME", "ID", "AGENT", "KIND", "PHASE", "DECISION", "OUTCOME", "TARGET")

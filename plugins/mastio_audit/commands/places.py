@@ -13,13 +13,13 @@ from typing import Any
 
 import httpx
 
-from mastio.errors import ConfigurationError
+from mastio.exchange.errors import ConfigurationError
 from mastio.settings import read_settings
-from mastio_audit.archive import JoinedReader
-from mastio_audit.recompute import Progress
-from mastio_audit.store import LogReader
-from mastio_audit.verify import database_reader, sqlite_reader
-from mastio_audit.verify_served import Absent
+from mastio_audit.log.archive import JoinedReader
+from mastio_audit.log.store import LogReader
+from mastio_audit.verification.recompute import Progress
+from mastio_audit.verification.served import Absent
+from mastio_audit.verification.store import database_reader, sqlite_reader
 from mastio_client.enroll import read_problem, refusal
 from mastio_primitives.files import write_public
 from mastio_primitives.transparency import arguments as log_arguments

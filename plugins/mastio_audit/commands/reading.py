@@ -14,11 +14,11 @@ from typing import Any
 import httpx
 import orjson
 
-from mastio.administer import connect
-from mastio.errors import ConfigurationError
-from mastio_audit import tiles
+from mastio.exchange.errors import ConfigurationError
+from mastio.plugin.administer import connect
 from mastio_audit.commands import places
-from mastio_audit.store import LogReader
+from mastio_audit.log import tiles
+from mastio_audit.log.store import LogReader
 from mastio_primitives.transparency import arguments as log_arguments
 from mastio_primitives.transparency import notes
 from mastio_primitives.transparency.notes import Verifier

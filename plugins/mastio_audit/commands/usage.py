@@ -14,15 +14,15 @@ from typing import Any
 import httpx
 import orjson
 
-from mastio.administer import connect, plain
-from mastio.errors import ConfigurationError
+from mastio.exchange.errors import ConfigurationError
+from mastio.plugin.administer import connect, plain
 from mastio_audit import spending
-from mastio_audit.asking import USAGE, parse_by
-from mastio_audit.chain import ChainError, Row, timestamp
 from mastio_audit.commands import places
+from mastio_audit.log.chain import ChainError, Row, timestamp
+from mastio_audit.log.store import LogReader, StoreError
+from mastio_audit.query import USAGE, parse_by
 from mastio_audit.search import find_first
 from mastio_audit.spending import COUNTS, DIMENSIONS, Dimension, Question, Sums
-from mastio_audit.store import LogReader, StoreError
 from mastio_client.enroll import Refused
 
 MEANING = "what calls of models used: requests, tokens, USD, by agent, model, day or group"

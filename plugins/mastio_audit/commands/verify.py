@@ -11,15 +11,15 @@ import sys
 from pathlib import Path
 from typing import IO, Any
 
-from mastio.administer import connect, plain
-from mastio.errors import ConfigurationError
-from mastio_audit.archive import Archives
+from mastio.exchange.errors import ConfigurationError
+from mastio.plugin.administer import connect, plain
 from mastio_audit.commands import places
-from mastio_audit.recompute import Recomputation, Report
-from mastio_audit.trust import Keyring
-from mastio_audit.verify import verify_log
-from mastio_audit.verify_export import verify_export
-from mastio_audit.verify_served import verify_served
+from mastio_audit.log.archive import Archives
+from mastio_audit.verification.export import verify_export
+from mastio_audit.verification.recompute import Recomputation, Report
+from mastio_audit.verification.served import verify_served
+from mastio_audit.verification.store import verify_log
+from mastio_audit.verification.trust import Keyring
 from mastio_primitives.transparency import arguments as log_arguments
 from mastio_primitives.transparency.notes import NoteError, parse_vkeys
 

@@ -22,8 +22,9 @@ from functools import partial
 from urllib.parse import urlsplit
 
 from mastio import __version__
-from mastio.errors import ConfigurationError
-from mastio.services import Services
+from mastio.exchange.errors import ConfigurationError
+from mastio.plugin.services import Services
+from mastio_audit.log.store import LogReader, StoreError
 from mastio_audit.outside import refuse_own
 from mastio_audit.sinks import cef, ocsf, rfc5424
 from mastio_audit.sinks.courier import Courier
@@ -35,7 +36,6 @@ from mastio_audit.sinks.rfc5424 import Origin
 from mastio_audit.sinks.settings import FileSettings, Format, SinkSettings, SyslogSettings
 from mastio_audit.sinks.sink import Sink
 from mastio_audit.sinks.view import View, view
-from mastio_audit.store import LogReader, StoreError
 
 ANYWHERE = ("0.0.0.0/0", "::/0")
 """Where a receiver may be that says nothing of it: most are inside. Metadata and the like are not opened by it."""

@@ -12,12 +12,12 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from mastio.errors import ConfigurationError
-from mastio_audit.chain import Row
+from mastio.exchange.errors import ConfigurationError
+from mastio_audit.log.chain import Row
+from mastio_audit.log.store import LogReader, StoreError
 from mastio_audit.sinks.cursor import Cursor
 from mastio_audit.sinks.figures import Figures
 from mastio_audit.sinks.sink import Sink, SinkError
-from mastio_audit.store import LogReader, StoreError
 
 PAGE = 100
 BATCH, BATCH_BYTES = 500, 1024 * 1024

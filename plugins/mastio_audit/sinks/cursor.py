@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol
 
-from mastio.errors import ConfigurationError
-from mastio_audit.store import StoreError
+from mastio.exchange.errors import ConfigurationError
+from mastio_audit.log.store import StoreError
 
 
 class Cursor(Protocol):

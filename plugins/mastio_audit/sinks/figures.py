@@ -1,4 +1,4 @@
-"""Figures of the sinks for `/metrics`. Control measures; every worker can show them (`mastio.telemetry`)."""
+"""Figures of the sinks for `/metrics`. Control measures; every worker can show them (`mastio.host.metrics`)."""
 
 from __future__ import annotations
 

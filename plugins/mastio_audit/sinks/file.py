@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from mastio_audit.chain import MAX_ENTRY, Row
+from mastio_audit.log.chain import MAX_ENTRY, Row
 from mastio_audit.sinks.cursor import sync_folder
 from mastio_audit.sinks.sink import SinkError
 from mastio_audit.sinks.view import view

@@ -22,7 +22,7 @@ import termios
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from functools import partial
 
-from mastio_audit.chain import Row
+from mastio_audit.log.chain import Row
 from mastio_audit.sinks.rfc5424 import frame
 from mastio_audit.sinks.sink import SinkError
 

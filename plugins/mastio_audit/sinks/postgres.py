@@ -12,9 +12,9 @@ from typing import Any
 
 import asyncpg
 
-from mastio.errors import ConfigurationError
-from mastio_audit.postgres import dsn
-from mastio_audit.store import StoreError
+from mastio.exchange.errors import ConfigurationError
+from mastio_audit.log.postgres import dsn
+from mastio_audit.log.store import StoreError
 
 CONNECT_TIMEOUT = 2.0  # seconds
 COMMAND_TIMEOUT = 4.0

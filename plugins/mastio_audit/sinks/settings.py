@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from mastio.hooks import Networks, PluginSettings
+from mastio.plugin.hooks import Networks, PluginSettings
 
 Format = Literal["json", "cef", "ocsf"]
 From = Literal["end", "start"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from mastio_audit.chain import Row
+from mastio_audit.log.chain import Row
 
 
 class SinkError(Exception):

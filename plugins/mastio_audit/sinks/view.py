@@ -15,8 +15,8 @@ from typing import Any
 
 import orjson
 
-from mastio_audit import chain
-from mastio_audit.chain import ChainError
+from mastio_audit.log import chain
+from mastio_audit.log.chain import ChainError
 from mastio_primitives.transparency.merkle import leaf_hash
 
 UNREADABLE = "audit.unreadable"

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from mastio.exchange import Dialect
+from mastio.exchange.values import Dialect
 from mastio_llm.acts import anthropic, gemini, openai
 from mastio_llm.acts.found import Acts, Found
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from mastio.cedar.schema import find_needs
-from mastio.errors import BadRequest
-from mastio_llm.links import INLINE, read_link
+from mastio.exchange.errors import BadRequest
+from mastio_llm.facts.links import INLINE, read_link
 
 MOST_NAMES = 256
 """Different names of one kind in one call. A decision is made about each of them."""

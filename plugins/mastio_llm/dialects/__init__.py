@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from mastio.exchange import Dialect
+from mastio.exchange.values import Dialect
 from mastio_llm.dialects import anthropic, bedrock, gemini, openai
 from mastio_llm.dialects.operation import Listing, Operation, Speaker
 
@@ -26,7 +26,7 @@ SPEAKERS: Mapping[str, Speaker] = {
     "gemini": gemini.SPEAKER,
     "vertex": gemini.SPEAKER,
 }
-"""By kind of provider (`mastio.store.base.ProviderKind`)."""
+"""By kind of provider (`mastio.exchange.records.ProviderKind`)."""
 
 LISTINGS: Mapping[Dialect, Listing] = {
     "openai": openai.LISTING,

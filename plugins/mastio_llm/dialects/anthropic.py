@@ -7,9 +7,9 @@ from typing import Any
 
 import orjson
 
-from mastio.errors import BadRequest, MastioError
-from mastio.problem import encode_anthropic
-from mastio.strictjson import JsonError, parse
+from mastio.exchange.errors import BadRequest, MastioError
+from mastio.http.problem import encode_anthropic
+from mastio.http.strictjson import JsonError, parse
 from mastio_llm.dialects.operation import (
     Asked,
     Form,

@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 import orjson
 
-from mastio.exchange import RequestHead
+from mastio.exchange.values import RequestHead
 from mastio_llm.dialects.operation import Adaptation, Form
 
 VERSION = "bedrock-2023-05-31"

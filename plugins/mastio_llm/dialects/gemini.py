@@ -9,9 +9,9 @@ from urllib.parse import quote
 
 import orjson
 
-from mastio.errors import BadRequest, MastioError
-from mastio.problem import encode_gemini
-from mastio.strictjson import JsonError, parse
+from mastio.exchange.errors import BadRequest, MastioError
+from mastio.http.problem import encode_gemini
+from mastio.http.strictjson import JsonError, parse
 from mastio_llm.dialects.operation import (
     Asked,
     Form,

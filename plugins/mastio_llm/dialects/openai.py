@@ -11,9 +11,9 @@ from typing import Any
 
 import orjson
 
-from mastio.errors import BadRequest, MastioError
-from mastio.problem import encode_openai
-from mastio.strictjson import JsonError, parse, set_member
+from mastio.exchange.errors import BadRequest, MastioError
+from mastio.http.problem import encode_openai
+from mastio.http.strictjson import JsonError, parse, set_member
 from mastio_llm.dialects.events import data_of, split_events
 from mastio_llm.dialects.operation import (
     Asked,

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, Protocol
 
-from mastio.errors import BadRequest, MastioError
-from mastio.exchange import MOST_USED, Dialect, RequestHead
-from mastio.strictjson import count_up_to
+from mastio.exchange.errors import BadRequest, MastioError
+from mastio.exchange.values import MOST_USED, Dialect, RequestHead
+from mastio.http.strictjson import count_up_to
 
 Usage = dict[str, int]
 """`input_tokens` and `output_tokens` are all that were read and written; `cached_tokens` and `cache_write_tokens` say

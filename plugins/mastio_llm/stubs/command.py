@@ -14,8 +14,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from mastio.administer import plain
-from mastio.errors import ConfigurationError
+from mastio.exchange.errors import ConfigurationError
+from mastio.plugin.administer import plain
 from mastio_llm.stubs.llm import StubProvider
 from mastio_llm.stubs.template import Settings, parse_duration
 from mastio_primitives.http_protocol import HttpProtocol

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from mastio.provider_secrets import ProviderKind
+from mastio.outbound.provider_secrets import ProviderKind
 from mastio_llm.dialects import OPERATIONS, SPEAKERS
 from mastio_llm.translate import (
     counting,

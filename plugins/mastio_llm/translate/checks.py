@@ -13,8 +13,8 @@ from typing import Any
 
 import orjson
 
-from mastio.errors import BadRequest, DispatchError
-from mastio.strictjson import Allowance, JsonError, parse
+from mastio.exchange.errors import BadRequest, DispatchError
+from mastio.http.strictjson import Allowance, JsonError, parse
 
 _ID = re.compile(r"[A-Za-z0-9_-]+")
 

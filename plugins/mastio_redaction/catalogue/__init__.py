@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..rule import Type
-from . import finance, health, national, network, people, secrets
+from mastio_redaction.catalogue import finance, health, national, network, people, secrets
+from mastio_redaction.rule import Type
 
 CATALOGUE: tuple[Type, ...] = (
     *people.TYPES,
@@ -29,5 +29,5 @@ DEFAULT = frozenset(
     if kind.name in _WITH_CHECK_DIGIT
     or (kind.cls in ("national_id", "credential") and kind.name not in _BY_WORDS_ALONE)
 )
-"""The types that a fresh appliance takes out of requests: cards, IBANs, national ids, keys and tokens. A check digit, an
-issuer's own form or its randomness confirms each value."""
+"""The types that a fresh appliance takes out of requests: cards, IBANs, national ids, keys and tokens. A check digit,
+an issuer's own form or its randomness confirms each value."""

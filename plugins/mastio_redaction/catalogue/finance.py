@@ -4,10 +4,20 @@ from __future__ import annotations
 
 from stdnum import cusip, isin, lei
 
-from ..checks import by, find_iban, has_digit, is_aba, is_base58check, is_bech32, is_bic, is_very_random, seek_cards
-from ..grouping import CARD_TRIGGER, IBAN_TRIGGER, seek_grouped_cards, seek_grouped_ibans
-from ..rule import Type, after, shaped, sought
-from .vocabulary import spoken
+from mastio_redaction.catalogue.vocabulary import spoken
+from mastio_redaction.checks.digits import (
+    by,
+    find_iban,
+    has_digit,
+    is_aba,
+    is_base58check,
+    is_bech32,
+    is_bic,
+    is_very_random,
+    seek_cards,
+)
+from mastio_redaction.checks.grouping import CARD_TRIGGER, IBAN_TRIGGER, seek_grouped_cards, seek_grouped_ibans
+from mastio_redaction.rule import Type, after, shaped, sought
 
 TYPES = (
     Type("CREDIT_CARD", "financial", "Payment card number", (

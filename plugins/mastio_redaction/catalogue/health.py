@@ -5,9 +5,9 @@ from __future__ import annotations
 from stdnum.ca import bc_phn
 from stdnum.gb import nhs
 
-from ..checks import by, is_dea, is_mbi, is_npi, is_number, varied
-from ..rule import Type, after, shaped
-from .vocabulary import spoken
+from mastio_redaction.catalogue.vocabulary import spoken
+from mastio_redaction.checks.digits import by, is_dea, is_mbi, is_npi, is_number, varied
+from mastio_redaction.rule import Type, after, shaped
 
 
 def _is_nhs(text: str) -> bool:

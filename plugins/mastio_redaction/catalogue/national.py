@@ -1,4 +1,5 @@
-"""Numbers that states give to people. Where digits alone would be taken for a number of an order, words must stand before.
+"""Numbers that states give to people. Where digits alone would be taken for a number of an order, words must stand
+before.
 
 Pure.
 """
@@ -43,9 +44,9 @@ import stdnum.tr.tckimlik
 import stdnum.us.itin
 import stdnum.za.idnr
 
-from ..checks import by, by_digits, digits, is_date, is_number, is_verhoeff, varied
-from ..rule import Type, after, shaped
-from .vocabulary import spoken
+from mastio_redaction.catalogue.vocabulary import spoken
+from mastio_redaction.checks.digits import by, by_digits, digits, is_date, is_number, is_verhoeff, varied
+from mastio_redaction.rule import Type, after, shaped
 
 _N = r"(?!\d)"
 

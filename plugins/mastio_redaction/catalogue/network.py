@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from stdnum import imei, imsi
 
-from ..checks import by, is_ipv4, is_ipv6, is_mac, is_vin, varied
-from ..rule import Type, after, shaped
-from .vocabulary import spoken
+from mastio_redaction.catalogue.vocabulary import spoken
+from mastio_redaction.checks.digits import by, is_ipv4, is_ipv6, is_mac, is_vin, varied
+from mastio_redaction.rule import Type, after, shaped
 
 _OCTET = r"(?:25[0-5]|2[0-4]\d|1?\d?\d)"
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from itertools import groupby
 
-from ..checks import is_birth_date, is_mail_address
-from ..expressions import trie
-from ..phones import is_any_phone, is_phone
-from ..rule import Type, after, shaped
-from .names import AMBIGUOUS, GIVEN, PARTICLES, STOP, SURNAMES
-from .vocabulary import spoken
+from mastio_redaction.catalogue.names import AMBIGUOUS, GIVEN, PARTICLES, STOP, SURNAMES
+from mastio_redaction.catalogue.vocabulary import spoken
+from mastio_redaction.checks.digits import is_birth_date, is_mail_address
+from mastio_redaction.checks.phones import is_any_phone, is_phone
+from mastio_redaction.expressions import trie
+from mastio_redaction.rule import Type, after, shaped
 
 _WORD = r"[A-Z][A-Za-z\xdf]*(?:['-][A-Z]?[a-z\xdf]+)*"
 _PARTICLE = r"(?:de la|de los|van der|van den|van de|von der|de|da|do|dos|das|del|della|di|van|von|du|la|le|zu|bin|al)"

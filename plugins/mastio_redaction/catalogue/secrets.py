@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from ..checks import (
+from mastio_redaction.catalogue.vocabulary import spoken
+from mastio_redaction.checks.digits import (
     is_authorization,
     is_jwt,
     is_key,
@@ -16,8 +17,7 @@ from ..checks import (
     is_user_name,
     is_very_random,
 )
-from ..rule import Check, Rule, Type, after, shaped
-from .vocabulary import spoken
+from mastio_redaction.rule import Check, Rule, Type, after, shaped
 
 _END = r"(?![A-Za-z0-9_-])"
 _START = r"(?<![A-Za-z0-9_])"

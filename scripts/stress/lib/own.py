@@ -22,7 +22,7 @@ from typing import Any
 import httpx
 from lib.machine import CannotRun, Process, find_processes
 
-from mastio.errors import ConfigurationError
+from mastio.exchange.errors import ConfigurationError
 from mastio_client.enroll import EnrollmentRequest, Refused, enroll
 
 START_SECONDS = 60.0

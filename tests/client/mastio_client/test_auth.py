@@ -12,7 +12,7 @@ import httpx
 import orjson
 import pytest
 
-from mastio.jose import parse_compact
+from mastio.identity.jose import parse_compact
 from mastio_client import DPoPAuth, Identity
 from mastio_client.proofs import make_key
 

@@ -18,10 +18,11 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
-from mastio import administer
-from mastio.cli import agents, enroll, enrollments
-from mastio.errors import ConfigurationError
+from mastio.cli import agents, enrollments
+from mastio.cli.agent import enroll
+from mastio.exchange.errors import ConfigurationError
 from mastio.pki.authority import Authority
+from mastio.plugin import administer
 from mastio_client.enroll import FILES, Refused, Turn
 from mastio_client.proofs import parse_private_jwk
 from mastio_llm import commands as providers

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
-from mastio.jose import parse_compact, verify_signature
+from mastio.identity.jose import parse_compact, verify_signature
 from mastio.pki.csr import encode_public_key, parse_csr, possession_message, verify_possession
 from mastio_client.proofs import (
     KeyFileError,

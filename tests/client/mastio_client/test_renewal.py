@@ -15,8 +15,8 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_private_key
 
-from mastio.cli import renew as verb
-from mastio.errors import ConfigurationError
+from mastio.cli.agent import renew as verb
+from mastio.exchange.errors import ConfigurationError
 from mastio.pki.authority import Authority
 from mastio_client import CertificateAuth, Identity, certificate_client, renew, renewal
 from mastio_client import folder as folder_module

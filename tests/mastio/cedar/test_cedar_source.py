@@ -11,7 +11,7 @@ import pytest
 from mastio.cedar.paths import Look, looks_of
 from mastio.cedar.schema import ACTIONS, FACTS, RESOURCES, write_schema
 from mastio.cedar.source import CedarError, parse_hold, read_cedar, verify_cedar
-from mastio.plan import read_plan
+from mastio.process.plan import read_plan
 
 PERMIT = "permit(principal, action, resource)"
 

@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
-from mastio.administer import Held, pages, print_held, raise_if_held
+from mastio.plugin.administer import Held, pages, print_held, raise_if_held
 
 CODE = "mastio_claim_abc"
 HOLD = {"id": "hold_1", "expires_at": "2027-01-01T00:00:00Z", "approve": "/v1/admin/holds/hold_1/approve"}

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from mastio.cli import policy
-from mastio.errors import ConfigurationError
+from mastio.cli.policy import policy
+from mastio.exchange.errors import ConfigurationError
 from mastio_detectors import commands as detectors
 from mastio_limits import commands as budgets
 from mastio_redaction import commands as redaction

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from cryptography import x509
 
-from mastio.errors import ConfigurationError
+from mastio.exchange.errors import ConfigurationError
 from mastio_egress import commands as connections
 from support.control_server import Served
 

@@ -15,8 +15,8 @@ import httpx
 import pytest
 
 from mastio import cli
-from mastio.administer import connect
-from mastio_egress.connection_secrets import OPTIONS
+from mastio.plugin.administer import connect
+from mastio_egress.connections.secrets import OPTIONS
 from support.connection_samples import client_pem
 from support.control_server import Served
 

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from mastio import cli, supervisor
-from mastio.supervisor import StartError
+from mastio import cli
+from mastio.process import supervisor
+from mastio.process.supervisor import StartError
 
 
 def test_a_second_appliance_on_one_data_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mastio.store.admins import hash_admin_token
-from mastio.store.keys import FileKeys
+from mastio.store.secrets.file_keys import FileKeys
 from support.control_plane import NOW, World
 
 ADMINS = "/v1/admin/admins"

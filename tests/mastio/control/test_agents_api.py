@@ -9,7 +9,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ed25519
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from mastio.exchange import Principal
+from mastio.exchange.values import Principal
 from mastio.pki.certificates import verify_chain
 from mastio_primitives.jwk import encode_public_jwk
 from support.control_plane import NOW, TRUST_DOMAIN, World, agent, make_csr, make_key

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mastio.store.api_keys import hash_api_key
-from mastio.store.keys import FileKeys
+from mastio.store.secrets.file_keys import FileKeys
 from support.control_plane import NOW, World
 
 KEYS = "/v1/admin/agents/alice/api-keys"

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from mastio.budgets import Claim, Window
-from mastio.services import Worker
-from mastio.store.engine import Database
+from mastio.exchange.budgets import Claim, Window
+from mastio.plugin.services import Worker
 from mastio.store.leases import LeaseStore
+from mastio.store.sql.engine import Database
 from mastio_limits.budget import BudgetRow
 from support.control_plane import World
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from mastio_egress.connection_secrets import OPTIONS
+from mastio_egress.connections.secrets import OPTIONS
 from support.connection_samples import CREDENTIALS, authority_pem, client_pem, renewed_pem
 from support.control_plane import World
 

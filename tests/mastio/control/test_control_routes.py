@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from fastapi.routing import APIRoute
 
-from mastio.control.routes import ROUTES as OWN
-from mastio.exchange import OPEN
+from mastio.exchange.values import OPEN
+from mastio.http.control_routes import ROUTES as OWN
 from support.collections import COLLECTIONS
 from support.control_plane import World
 

@@ -12,7 +12,7 @@ import pytest
 
 from mastio.cedar.source import CedarError, verify_cedar
 from mastio.control.bodies import describe, refuse_body
-from mastio.errors import BadRequest
+from mastio.exchange.errors import BadRequest
 from mastio_policy.collection import POLICIES as COLLECTION
 from mastio_policy.collection import STARTER
 from support.control_plane import World

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from cryptography import x509
 
-from mastio.exchange import STRANGER
+from mastio.exchange.values import STRANGER
 from support.control_plane import PUBLIC_URL, World
 
 

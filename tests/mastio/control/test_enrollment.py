@@ -10,7 +10,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from mastio.exchange import STRANGER
+from mastio.exchange.values import STRANGER
 from mastio.pki.certificates import verify_chain
 from mastio_primitives.jwk import encode_public_jwk, parse_public_jwk
 from support.control_plane import ADMIN, NOW, TRUST_DOMAIN, World, agent, make_csr, make_key, proof

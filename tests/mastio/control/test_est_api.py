@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.hazmat.primitives.serialization.pkcs7 import load_der_pkcs7_certificates
 
-from mastio.exchange import STRANGER, Principal
+from mastio.exchange.values import STRANGER, Principal
 from mastio.pki.certificates import encode_der, thumbprint, verify_chain
 from support.control_plane import NOW, TRUST_DOMAIN, World, agent, make_key
 from support.control_plane import make_csr as make_pem

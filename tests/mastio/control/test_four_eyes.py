@@ -13,9 +13,9 @@ import pytest
 from fastapi.routing import APIRoute
 from sqlalchemy import Connection, text
 
-from mastio.control.four_eyes import REQUEST
-from mastio.exchange import Principal
-from mastio.identity import ROLES
+from mastio.control.admin.four_eyes import REQUEST
+from mastio.exchange.values import Principal
+from mastio.identity.principal import ROLES
 from mastio.store.holds import KEEP_SECONDS, MAX_PENDING
 from mastio_llm.collection import SecretBody
 from mastio_policy.collection import POLICIES as COLLECTION

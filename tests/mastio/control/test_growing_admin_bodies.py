@@ -13,7 +13,7 @@ from pydantic import BaseModel, ValidationError
 from mastio.cedar import source
 from mastio.cedar.source import MAX_LITERALS, PIECE, CedarError, read_cedar, verify_cedar
 from mastio.control.models import AgentPatch, EnrollmentRequest
-from mastio_egress.connection_models import ConnectionBody
+from mastio_egress.connections.models import ConnectionBody
 from mastio_limits.collection import BudgetBody
 from mastio_llm.collection import ProviderBody
 from mastio_policy.collection import PolicyBody

@@ -18,9 +18,9 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.x509.oid import NameOID
 
-from mastio.errors import MastioError
-from mastio.exchange import Principal
-from mastio.inprocess import call_application
+from mastio.control.inprocess import call_application
+from mastio.exchange.errors import MastioError
+from mastio.exchange.values import Principal
 from support.collections import ROUTES
 from support.control_plane import ADMIN, STRANGER, World, agent, make_csr, make_key, open_world
 from support.databases import create_migrated_file

@@ -10,7 +10,7 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding, load_pem_private_key
 
-from mastio.errors import ConfigurationError
+from mastio.exchange.errors import ConfigurationError
 from mastio.pki.authority import Authority
 from mastio.pki.certificates import Revoked, verify_chain
 from mastio.pki.revocation import FRESH_SECONDS, RevocationList

@@ -8,6 +8,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from mastio.identity.trust import Trust
 from mastio.pki.certificates import (
     ChainError,
     Issuer,
@@ -23,7 +24,6 @@ from mastio.pki.certificates import (
     thumbprint,
     verify_chain,
 )
-from mastio.trust import Trust
 from support.authorities import DAY, ISSUER, NOW, ROOT, ROOT_KEY, TD, TRUST, URI, p256
 from support.weak_keys import WEAK
 

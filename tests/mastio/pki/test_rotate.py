@@ -12,7 +12,7 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from mastio.errors import ConfigurationError
+from mastio.exchange.errors import ConfigurationError
 from mastio.pki.authority import Authority
 from mastio.pki.certificates import ChainError, Revoked, verify_chain
 from mastio.pki.public import IssuedLeaf

@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 import pytest
 
-from mastio.inspection import Finding
+from mastio.exchange.inspection import Finding
 from mastio.reading.blobs import LONG_BLOB, MOST_HELD, Sieve, find_blobs
 from mastio.reading.document import Document
 from mastio_llm.texts import LAYOUTS

@@ -9,10 +9,10 @@ import json
 import orjson
 import pytest
 
-from mastio.inspection import Passage
+from mastio.exchange.inspection import Passage
+from mastio.http.strictjson import parse
 from mastio.reading.document import MAX_NESTED, Document
 from mastio.reading.piecemeal import drop_piecemeal
-from mastio.strictjson import parse
 
 NAMES = frozenset(
     [

@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from mastio.errors import DispatchError
+from mastio.exchange.errors import DispatchError
 from mastio.reading.fragments import MAX_BARE, JsonText, PlainText
 
 

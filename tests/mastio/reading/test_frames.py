@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mastio.errors import DispatchError
+from mastio.exchange.errors import DispatchError
 from mastio.reading.frames import MOST_LINES, Frame, split_array, split_events
 from support.cpu_cost import verify_linear
 

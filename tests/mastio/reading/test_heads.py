@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mastio.errors import Blocked
-from mastio.inspection import Passage
+from mastio.exchange.errors import Blocked
+from mastio.exchange.inspection import Passage
 from mastio.reading.heads import Headed, leave_out, read_headers, read_reply_header, write_reply_header
 
 WORDS = ["Sommer2024", "password=hunter2", "1234", "1980-01-31", "00:1b:44:11:3a:b7", "blue heron"]

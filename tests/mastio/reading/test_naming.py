@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from mastio.http.strictjson import parse
 from mastio.reading.document import Document
-from mastio.strictjson import parse
 from support.cpu_cost import cost, verify_linear
 
 IMEI = "352099001761481"

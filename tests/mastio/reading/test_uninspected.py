@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 import pytest
 
-from mastio.inspection import Carrier, Finding, Pass, Passage, Verdict
+from mastio.exchange.inspection import Carrier, Finding, Pass, Passage, Verdict
 from mastio.reading.blobs import read_blob
 from mastio.reading.document import Document
 from mastio.reading.numbers import write_plain

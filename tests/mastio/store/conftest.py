@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mastio.store.keys import FileKeys
+from mastio.store.secrets.file_keys import FileKeys
 from support.databases import create_migrated_database, create_migrated_file
 from support.postgresql import create_database
 from support.stores import Opened, open_store

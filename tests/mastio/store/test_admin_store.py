@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from mastio.errors import BadRequest
+from mastio.exchange.errors import BadRequest
+from mastio.exchange.records import Admin
 from mastio.store.admins import find_active_admin, is_unclaimed, new_admin_token, new_claim
-from mastio.store.base import Admin
 from support.stores import NOW, Opened
 
 

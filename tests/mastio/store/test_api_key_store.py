@@ -7,14 +7,14 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import select
 
-from mastio.errors import BadRequest, MastioError
-from mastio.exchange import Restriction
-from mastio.presented import hash_secret
-from mastio.store import tables
+from mastio.exchange.errors import BadRequest, MastioError
+from mastio.exchange.presented_credentials import hash_secret
+from mastio.exchange.records import ApiKey
+from mastio.exchange.values import Restriction
 from mastio.store.agents import AgentChanges
 from mastio.store.api_keys import NewApiKey, hash_api_key, new_api_key
-from mastio.store.base import ApiKey
-from mastio.store.keys import FileKeys
+from mastio.store.secrets.file_keys import FileKeys
+from mastio.store.sql import tables
 from support.stores import NOW, Opened, enrol, issue, open_store, request_for
 
 WISH = NewApiKey("alice", "ci", Restriction(("llm.*",), ("stub/*",), ("/v1/*",)), NOW + 60)

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Connection, select
 
-from mastio.errors import BadRequest
-from mastio.store import tables
+from mastio.exchange.errors import BadRequest
+from mastio.store.sql import tables
 from mastio_egress.collection import CONNECTIONS
-from mastio_egress.connection import ConnectionCredential, ConnectionLimits, ConnectionRow
+from mastio_egress.connections.connection import ConnectionCredential, ConnectionLimits, ConnectionRow
 from mastio_llm.collection import PROVIDERS
 from mastio_llm.provider import ProviderRow
 from support.stores import Opened, open_store

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Connection, select
 
-from mastio.errors import AuthenticationError, MastioError
-from mastio.store import tables
+from mastio.exchange.errors import AuthenticationError, MastioError
 from mastio.store.admins import hash_admin_token
 from mastio.store.agents import KEEP_SECONDS, AgentChanges
 from mastio.store.control import bootstrap
-from mastio.store.keys import FileKeys
+from mastio.store.secrets.file_keys import FileKeys
+from mastio.store.sql import tables
 from mastio_llm.collection import PROVIDERS
 from mastio_llm.provider import ProviderRow
 from mastio_policy.collection import POLICIES, STARTER, PolicyRow

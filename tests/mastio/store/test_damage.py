@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, text
 
-from mastio.errors import BadRequest, ConfigurationError, Unavailable
-from mastio.exchange import Restriction
+from mastio.exchange.errors import BadRequest, ConfigurationError, Unavailable
+from mastio.exchange.values import Restriction
 from mastio.store.api_keys import NewApiKey
-from mastio.store.keys import FileKeys
+from mastio.store.secrets.file_keys import FileKeys
 from mastio_detectors.collection import DETECTORS
 from mastio_detectors.detector_policy import AllowedTool, ClassRule, DetectorRow
 from mastio_egress.collection import CONNECTIONS
-from mastio_egress.connection import ConnectionRow
+from mastio_egress.connections.connection import ConnectionRow
 from mastio_limits.budget import BudgetRow
 from mastio_limits.collection import BUDGETS
 from mastio_llm.collection import PROVIDERS

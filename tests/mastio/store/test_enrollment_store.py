@@ -8,11 +8,11 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import select
 
-from mastio.errors import BadRequest, Denied
+from mastio.exchange.errors import BadRequest, Denied
+from mastio.exchange.records import Enrollment
 from mastio.pki.public import IssuedLeaf
-from mastio.store import tables
 from mastio.store.agents import AgentChanges
-from mastio.store.base import Enrollment
+from mastio.store.sql import tables
 from support.store_observations import code_of, count
 from support.stores import DAY, NOW, Opened, enrol, issue, open_store, request_for
 

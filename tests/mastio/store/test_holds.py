@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from mastio.errors import MastioError
-from mastio.store.base import Hold
+from mastio.exchange.errors import MastioError
+from mastio.exchange.records import Hold
 from mastio.store.holds import MAX_PENDING, new_hold_id
 from support.stores import NOW, Opened, enrol, open_store
 

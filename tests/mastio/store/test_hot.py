@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Connection, update
 
-from mastio.errors import ConfigurationError, Unavailable
-from mastio.store import tables
-from mastio.store.engine import Database
+from mastio.exchange.errors import ConfigurationError, Unavailable
 from mastio.store.hot import HotDirectory
-from mastio.store.keys import FileKeys
-from mastio.store.migrate import upgrade
+from mastio.store.secrets.file_keys import FileKeys
+from mastio.store.sql import tables
+from mastio.store.sql.engine import Database
+from mastio.store.sql.migrate import upgrade
 from mastio_policy.collection import POLICIES, PolicyRow
 from support.stores import NOW, Opened, enrol, open_store
 

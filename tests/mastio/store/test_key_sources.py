@@ -12,17 +12,17 @@ from pathlib import Path
 
 import pytest
 
-from mastio import prepare
-from mastio.errors import ConfigurationError
+from mastio.exchange.errors import ConfigurationError
+from mastio.process import prepare
 from mastio.settings import Secrets, read_settings
 from mastio.store.control import ControlStore
-from mastio.store.engine import Database
 from mastio.store.hot import HotDirectory
-from mastio.store.key_sources import open_keys, read_key_file, run_key_command
-from mastio.store.keys import PURPOSES, FileKeys
-from mastio.store.sealed import Sealer
+from mastio.store.secrets.file_keys import PURPOSES, FileKeys
+from mastio.store.secrets.key_sources import open_keys, read_key_file, run_key_command
+from mastio.store.secrets.sealed import Sealer
+from mastio.store.sql.engine import Database
 from mastio_egress.collection import CONNECTIONS
-from mastio_egress.connection import ConnectionCredential, ConnectionRow
+from mastio_egress.connections.connection import ConnectionCredential, ConnectionRow
 from support.collections import COLLECTIONS
 
 KEY = "0123456789abcdef" * 4
@@ -160,21 +160,21 @@ def test_an_appliance_starts_with_a_command_and_not_with_another_key(tmp_path: P
     (tmp_path / "key").write_text(KEY)
     (data / "mastio.toml").write_text(text.format("/bin/cat", tmp_path / "key"))
     assert run("mastio", "check", data=data).returncode == 0
-    assert run("mastio.prepare", data=data).returncode == 0
+    assert run("mastio.process.prepare", data=data).returncode == 0
     assert not (data / "secrets" / "store-secrets.key").exists()
     files = [file for file in data.rglob("*") if file.is_file()]
     assert files and not [file for file in files if KEY.encode() in file.read_bytes()]
 
     (tmp_path / "key").write_text(f"{CANARY}\n")
-    for verb in (("mastio", "check"), ("mastio.prepare",)):
+    for verb in (("mastio", "check"), ("mastio.process.prepare",)):
         done = run(*verb, data=data)
         assert done.returncode == 2 and "did not print 64 hex digits" in done.stderr
         assert CANARY not in done.stdout + done.stderr and "Traceback" not in done.stderr
     (tmp_path / "key").write_text("f" * 64)
-    done = run("mastio.prepare", data=data)
+    done = run("mastio.process.prepare", data=data)
     assert (done.returncode, done.stdout) == (2, "") and "does not open with this key" in done.stderr
     (tmp_path / "key").write_text(KEY)
-    assert run("mastio.prepare", data=data).returncode == 0
+    assert run("mastio.process.prepare", data=data).returncode == 0
 
 
 def test_check_says_what_is_wrong_with_the_key(tmp_path: Path) -> None:

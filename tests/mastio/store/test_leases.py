@@ -10,10 +10,10 @@ from itertools import count
 import pytest
 from sqlalchemy import select
 
-from mastio.budgets import Claim, Grant, Usage, Window
-from mastio.services import Worker
-from mastio.store import tables
+from mastio.exchange.budgets import Claim, Grant, Usage, Window
+from mastio.plugin.services import Worker
 from mastio.store.leases import GONE_SECONDS, LeaseStore
+from mastio.store.sql import tables
 from mastio_limits.budget import BudgetRow
 from mastio_limits.collection import BUDGETS
 from mastio_limits.ledger import Lease

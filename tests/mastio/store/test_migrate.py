@@ -16,10 +16,10 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, select, text
 
-from mastio.errors import ConfigurationError
-from mastio.store import migrate, tables
-from mastio.store.engine import Database
-from mastio.store.migrate import is_current, upgrade
+from mastio.exchange.errors import ConfigurationError
+from mastio.store.sql import migrate, tables
+from mastio.store.sql.engine import Database
+from mastio.store.sql.migrate import is_current, upgrade
 
 
 def test_from_nothing_to_current_and_again(empty_url: str) -> None:

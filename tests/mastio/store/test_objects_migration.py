@@ -11,13 +11,13 @@ import pytest
 from alembic import command
 from sqlalchemy import Connection, text
 
-from mastio.plan import secret_folders
-from mastio.store import migrate
-from mastio.store.engine import Database
+from mastio.process.plan import secret_folders
 from mastio.store.hot import HotDirectory
-from mastio.store.keys import FileKeys
-from mastio.store.migrate import upgrade
-from mastio.store.sealed import Sealer
+from mastio.store.secrets.file_keys import FileKeys
+from mastio.store.secrets.sealed import Sealer
+from mastio.store.sql import migrate
+from mastio.store.sql.engine import Database
+from mastio.store.sql.migrate import upgrade
 from mastio_egress.collection import CONNECTIONS
 from mastio_limits.budget import BudgetRow
 from mastio_limits.collection import BUDGETS

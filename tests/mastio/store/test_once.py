@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import func, select
 
 from mastio.store.once import LONGEST, SPARE, Once
-from mastio.store.tables import used
+from mastio.store.sql.tables import used
 from support.stores import NOW, Opened
 
 HOUR = 3600.0

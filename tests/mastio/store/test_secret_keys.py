@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from mastio.errors import ConfigurationError
-from mastio.store.keys import PURPOSES, FileKeys
-from mastio.store.sealed import Sealer, SealError
+from mastio.exchange.errors import ConfigurationError
+from mastio.store.secrets.file_keys import PURPOSES, FileKeys
+from mastio.store.secrets.sealed import Sealer, SealError
 
 
 def test_keys_are_made_once_and_kept(tmp_path: Path) -> None:

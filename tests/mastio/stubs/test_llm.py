@@ -17,7 +17,7 @@ from typing import Any
 import httpx
 import pytest
 
-from mastio.errors import ConfigurationError
+from mastio.exchange.errors import ConfigurationError
 from mastio_llm.stubs import command as stub_llm
 from mastio_llm.stubs.llm import StubProvider
 from mastio_llm.stubs.template import PII, Settings, compose_text, parse_duration

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from mastio.errors import AuthenticationError, Unavailable
-from mastio.exchange import ApiKeyCredential, RequestHead, Restriction
-from mastio.presented import hash_secret
-from mastio.store.base import ApiKey
+from mastio.exchange.errors import AuthenticationError, Unavailable
+from mastio.exchange.presented_credentials import hash_secret
+from mastio.exchange.records import ApiKey
+from mastio.exchange.values import ApiKeyCredential, RequestHead, Restriction
 from mastio_apikey.plugin import Authenticator, Settings, plugin
 from mastio_apikey.uses import Uses
 

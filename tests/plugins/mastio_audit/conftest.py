@@ -19,12 +19,12 @@ import apsw
 import asyncpg
 import pytest
 
-from mastio.exchange import Entry, Phase
-from mastio_audit import chain
-from mastio_audit.chain import Head
-from mastio_audit.postgres import PostgresReader, PostgresStore, dsn
-from mastio_audit.sqlite import SqliteReader, SqliteStore
-from mastio_audit.store import AuditStore, Batch, Build, LogReader, OpenIntent
+from mastio.exchange.values import Entry, Phase
+from mastio_audit.log import chain
+from mastio_audit.log.chain import Head
+from mastio_audit.log.postgres import PostgresReader, PostgresStore, dsn
+from mastio_audit.log.sqlite import SqliteReader, SqliteStore
+from mastio_audit.log.store import AuditStore, Batch, Build, LogReader, OpenIntent
 from support.ports import take_port
 
 BINARIES = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name))

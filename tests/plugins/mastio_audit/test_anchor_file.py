@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from mastio.errors import ConfigurationError
+from mastio.exchange.errors import ConfigurationError
 from mastio_audit.anchors.file import FileAnchor, find_last
 from mastio_audit.anchors.place import AnchorError
-from mastio_audit.chain import Head
+from mastio_audit.log.chain import Head
 from mastio_primitives.transparency import notes
 from mastio_primitives.transparency.merkle import EMPTY_ROOT
 from mastio_primitives.transparency.notes import Checkpoint, Signer

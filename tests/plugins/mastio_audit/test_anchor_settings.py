@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from mastio.errors import ConfigurationError
-from mastio.upstream import Pools
+from mastio.exchange.errors import ConfigurationError
+from mastio.outbound.upstream import Pools
 from mastio_audit.anchors import Anchors
 from mastio_audit.plugin import AuditSettings
 from mastio_primitives.transparency.notes import COSIGNATURE, Signer, Verifier

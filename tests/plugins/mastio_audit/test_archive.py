@@ -10,29 +10,19 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mastio.exchange import Entry
-from mastio_audit import archiving, tiles
-from mastio_audit.archive import Archive, Archives
-from mastio_audit.chain import Head
-from mastio_audit.recompute import Recomputation
-from mastio_audit.sequencer import Sequencer
-from mastio_audit.store import Batch, StoreError
-from mastio_audit.trust import Keyring
-from mastio_audit.verify_served import verify_served
+from mastio.exchange.values import Entry
+from mastio_audit.log import archiving, tiles
+from mastio_audit.log.archive import Archive, Archives
+from mastio_audit.log.chain import Head
+from mastio_audit.log.sequencer import Sequencer
+from mastio_audit.log.store import Batch, StoreError
+from mastio_audit.verification.recompute import Recomputation
+from mastio_audit.verification.served import verify_served
+from mastio_audit.verification.trust import Keyring
 from mastio_primitives.transparency import merkle, notes
 from mastio_primitives.transparency.merkle import leaf_hash
 from support.audit.archived_log import LATER, SIZE, Archived, rows_all
-from support.audit.verification import (
-    FIRST,
-    Served,
-    append,
-    checkpoint_of,
-    command,
-    event,
-    export_of,
-    keep,
-    rows_of,
-)
+from support.audit.verification import FIRST, Served, append, checkpoint_of, command, event, export_of, keep, rows_of
 
 if TYPE_CHECKING:
     from tests.plugins.mastio_audit.conftest import Place

@@ -11,28 +11,22 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mastio.errors import MastioError
-from mastio.exchange import Entry
-from mastio_audit import tiles
-from mastio_audit.archive import JoinedReader
-from mastio_audit.archiving import Limits, archive
-from mastio_audit.asking import Asked
-from mastio_audit.chain import Head
-from mastio_audit.doors import Doors
+from mastio.exchange.errors import MastioError
+from mastio.exchange.values import Entry
+from mastio_audit.admin_api import Doors
+from mastio_audit.log import tiles
+from mastio_audit.log.archive import JoinedReader
+from mastio_audit.log.archiving import Limits, archive
+from mastio_audit.log.chain import Head
+from mastio_audit.log.sequencer import Sequencer
+from mastio_audit.log.store import Batch, StoreError
+from mastio_audit.query import Asked
 from mastio_audit.search import Wanted
-from mastio_audit.sequencer import Sequencer
-from mastio_audit.store import Batch, StoreError
-from mastio_audit.verify import verify_log
+from mastio_audit.verification.store import verify_log
 from mastio_primitives.transparency import merkle, notes
 from mastio_primitives.transparency.merkle import leaf_hash
 from support.audit.archived_log import SIZE, Archived
-from support.audit.verification import (
-    FIRST,
-    ORIGIN,
-    checkpoint_of,
-    event,
-    rows_of,
-)
+from support.audit.verification import FIRST, ORIGIN, checkpoint_of, event, rows_of
 
 if TYPE_CHECKING:
     from tests.plugins.mastio_audit.conftest import Place

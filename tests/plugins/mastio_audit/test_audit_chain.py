@@ -15,9 +15,9 @@ import orjson
 import pytest
 import rfc8785
 
-from mastio.exchange import Entry, Phase
-from mastio_audit import chain
-from mastio_audit.chain import ChainError, Head, Row
+from mastio.exchange.values import Entry, Phase
+from mastio_audit.log import chain
+from mastio_audit.log.chain import ChainError, Head, Row
 from mastio_primitives.transparency.merkle import Tree
 
 MakeEntry = Callable[..., Entry]

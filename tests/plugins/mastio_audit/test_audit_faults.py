@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mastio.errors import AuditError
-from mastio.exchange import Entry
-from mastio_audit import chain
-from mastio_audit.postgres import PostgresReader, PostgresStore
-from mastio_audit.sequencer import Sequencer
-from mastio_audit.sqlite import SqliteReader, SqliteStore
-from mastio_audit.store import AuditStore, LogReader
-from mastio_audit.verify import verify_log
+from mastio.exchange.errors import AuditError
+from mastio.exchange.values import Entry
+from mastio_audit.log import chain
+from mastio_audit.log.postgres import PostgresReader, PostgresStore
+from mastio_audit.log.sequencer import Sequencer
+from mastio_audit.log.sqlite import SqliteReader, SqliteStore
+from mastio_audit.log.store import AuditStore, LogReader
+from mastio_audit.verification.store import verify_log
 
 if TYPE_CHECKING:
     from tests.plugins.mastio_audit.conftest import Cluster, Place

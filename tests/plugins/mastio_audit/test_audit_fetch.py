@@ -7,10 +7,10 @@ from typing import Any
 import httpx
 import pytest
 
-from mastio.errors import ConfigurationError
+from mastio.exchange.errors import ConfigurationError
 from mastio_audit.commands import places as audit_places
 from mastio_audit.commands.places import fetch
-from mastio_audit.verify_served import Absent
+from mastio_audit.verification.served import Absent
 from mastio_client.enroll import Refused
 
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from mastio_audit import chain
-from mastio_audit.chain import ChainError, Head
+from mastio_audit.log import chain
+from mastio_audit.log.chain import ChainError, Head
 from support.audit.memory_store import MemoryStore, make, opened, refused
 
 

@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mastio import __version__
-from mastio.errors import AuditError, ConfigurationError, PluginError
-from mastio.exchange import Entry, Plane
-from mastio.hooks import Hooks
-from mastio.services import Services, Worker
+from mastio.exchange.errors import AuditError, ConfigurationError, PluginError
+from mastio.exchange.records import SigningKey
+from mastio.exchange.values import Entry, Plane
+from mastio.outbound.upstream import Pools
+from mastio.plugin.hooks import Hooks
+from mastio.plugin.services import Services, Worker
 from mastio.settings import CONTROL_SLOT
-from mastio.store.base import SigningKey
-from mastio.upstream import Pools
-from mastio_audit import chain
-from mastio_audit.keys import derive
+from mastio_audit.log import chain
+from mastio_audit.log.keys import derive
+from mastio_audit.log.postgres import PostgresStore
+from mastio_audit.log.sqlite import SqliteStore
 from mastio_audit.plugin import AuditSettings, is_cut, open_store, plugin
-from mastio_audit.postgres import PostgresStore
-from mastio_audit.sqlite import SqliteStore
-from mastio_audit.verify import verify_log
+from mastio_audit.verification.store import verify_log
 
 if TYPE_CHECKING:
     from tests.plugins.mastio_audit.conftest import Place

@@ -6,9 +6,9 @@ import asyncio
 
 import pytest
 
-from mastio.exchange import Phase
-from mastio_audit import chain
-from mastio_audit.chain import Draft, Head, Row
+from mastio.exchange.values import Phase
+from mastio_audit.log import chain
+from mastio_audit.log.chain import Draft, Head, Row
 from support.audit.memory_store import Fault, MemoryStore, in_service, make, opened, refused
 
 

@@ -6,9 +6,9 @@ import asyncio
 
 import pytest
 
-from mastio.exchange import Entry
-from mastio_audit import chain
-from mastio_audit.chain import ChainError
+from mastio.exchange.values import Entry
+from mastio_audit.log import chain
+from mastio_audit.log.chain import ChainError
 from support.audit.memory_store import MemoryStore, make, opened, refused
 
 

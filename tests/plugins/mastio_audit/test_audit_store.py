@@ -1,4 +1,4 @@
-"""The contract of `mastio_audit.store`, and what each of the two stores adds to it."""
+"""The contract of `mastio_audit.log.store`, and what each of the two stores adds to it."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING
 import apsw
 import pytest
 
-from mastio.errors import ConfigurationError
-from mastio_audit import chain, sqlite
-from mastio_audit.chain import Head
-from mastio_audit.postgres import PostgresStore, dsn
-from mastio_audit.sqlite import INLINE_PATIENCE, OLDEST_SQLITE, SqliteReader, SqliteStore
-from mastio_audit.store import AuditStore, Batch, Build, DamageError, Extent, LogReader, StoreError
-from mastio_audit.verify import verify_log
+from mastio.exchange.errors import ConfigurationError
+from mastio_audit.log import chain, sqlite
+from mastio_audit.log.chain import Head
+from mastio_audit.log.postgres import PostgresStore, dsn
+from mastio_audit.log.sqlite import INLINE_PATIENCE, OLDEST_SQLITE, SqliteReader, SqliteStore
+from mastio_audit.log.store import AuditStore, Batch, Build, DamageError, Extent, LogReader, StoreError
+from mastio_audit.verification.store import verify_log
 
 if TYPE_CHECKING:
     from tests.plugins.mastio_audit.conftest import Cluster, Place

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mastio.errors import BadRequest
+from mastio.exchange.errors import BadRequest
 from mastio_primitives.transparency import merkle, notes
 from mastio_primitives.transparency.merkle import leaf_hash
 from support.audit.verification import (

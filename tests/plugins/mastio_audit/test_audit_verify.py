@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mastio.exchange import Entry, Phase
-from mastio_audit import chain
+from mastio.exchange.values import Entry, Phase
 from mastio_audit import commands as audit
-from mastio_audit.chain import Head, Row
-from mastio_audit.store import Batch, Build, Extent
-from mastio_audit.verify import PAGE, verify_log
+from mastio_audit.log import chain
+from mastio_audit.log.chain import Head, Row
+from mastio_audit.log.store import Batch, Build, Extent
+from mastio_audit.verification.store import PAGE, verify_log
 from mastio_primitives.transparency.merkle import EMPTY_ROOT, Node, Tree
 from support.tier import positions
 

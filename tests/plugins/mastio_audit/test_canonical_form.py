@@ -7,7 +7,7 @@ import json
 import orjson
 import pytest
 
-from mastio_audit.chain import ChainError, encode
+from mastio_audit.log.chain import ChainError, encode
 from support.vectors import vectors
 
 INSIDE = ("arrays", "unicode")

@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from mastio.errors import AuditError
-from mastio.exchange import Entry
-from mastio.store.base import SigningKey
-from mastio_audit import chain
-from mastio_audit.chain import ChainError, Head
-from mastio_audit.keys import LogKeys, read_succession, successions
-from mastio_audit.published import History, Publisher, sign_head
-from mastio_audit.store import StoreError
+from mastio.exchange.errors import AuditError
+from mastio.exchange.records import SigningKey
+from mastio.exchange.values import Entry
+from mastio_audit.log import chain
+from mastio_audit.log.chain import ChainError, Head
+from mastio_audit.log.keys import LogKeys, read_succession, successions
+from mastio_audit.log.published import History, Publisher, sign_head
+from mastio_audit.log.store import StoreError
 from mastio_primitives.transparency import notes
 from mastio_primitives.transparency.notes import Checkpoint, NoteError, Signer
 from support.audit.memory_store import MemoryStore, make

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mastio.exchange import Entry
-from mastio_audit import chain
-from mastio_audit.reserve import MEGABYTE, Reserve, is_from_outside, judge
-from mastio_audit.shortening import KEPT_TEXT, MOST_ITEMS, MOST_TEXT, shorten
-from mastio_audit.store import Space, StoreError
+from mastio.exchange.values import Entry
+from mastio_audit.log import chain
+from mastio_audit.log.reserve import MEGABYTE, Reserve, is_from_outside, judge
+from mastio_audit.log.shortening import KEPT_TEXT, MOST_ITEMS, MOST_TEXT, shorten
+from mastio_audit.log.store import Space, StoreError
 from support.audit.memory_store import MemoryStore, opened
 
 if TYPE_CHECKING:

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mastio.exchange import Entry
+from mastio.exchange.values import Entry
 from mastio_audit import search as searching
-from mastio_audit.archive import JoinedReader
-from mastio_audit.chain import append as chain_append
-from mastio_audit.chain import draft
+from mastio_audit.log.archive import JoinedReader
+from mastio_audit.log.chain import append as chain_append
+from mastio_audit.log.chain import draft
+from mastio_audit.log.store import Batch
 from mastio_audit.search import Page, Wanted, find_first, search
-from mastio_audit.store import Batch
 from support.audit.archived_log import SIZE, Archived
 from support.audit.verification import command
 

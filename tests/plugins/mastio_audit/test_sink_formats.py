@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from mastio.exchange import Entry
-from mastio_audit import chain
-from mastio_audit.chain import Head
+from mastio.exchange.values import Entry
+from mastio_audit.log import chain
+from mastio_audit.log.chain import Head
 from mastio_audit.sinks import cef, ocsf, rfc5424
 from mastio_audit.sinks.rfc5424 import Origin
 from mastio_audit.sinks.view import UNREADABLE, View, view

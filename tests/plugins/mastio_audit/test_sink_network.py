@@ -11,9 +11,9 @@ from functools import partial
 import pytest
 import trustme
 
-from mastio.upstream import Pools
-from mastio.upstream_connector import Own
-from mastio_audit.chain import Row
+from mastio.outbound.connector import Own
+from mastio.outbound.upstream import Pools
+from mastio_audit.log.chain import Row
 from mastio_audit.sinks import ANYWHERE
 from mastio_audit.sinks.network import Connect, SyslogSink
 from mastio_audit.sinks.sink import SinkError

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pydantic import ValidationError
 
-from mastio.errors import ConfigurationError
-from mastio_audit.chain import Row
+from mastio.exchange.errors import ConfigurationError
+from mastio_audit.log.chain import Row
+from mastio_audit.log.store import Build, StoreError
 from mastio_audit.plugin import AuditSettings, plugin
 from mastio_audit.sinks.courier import Courier, Pace
 from mastio_audit.sinks.cursor import Cursor, FileCursor
@@ -22,7 +23,6 @@ from mastio_audit.sinks.figures import Figures
 from mastio_audit.sinks.file import FileSink
 from mastio_audit.sinks.postgres import TableCursor
 from mastio_audit.sinks.sink import Sink, SinkError
-from mastio_audit.store import Build, StoreError
 from mastio_primitives.transparency.merkle import leaf_hash
 from tests.plugins.mastio_audit.test_audit_plugin import services_for
 

@@ -12,16 +12,17 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from mastio.errors import BadRequest, ConfigurationError
-from mastio.exchange import STRANGER, Entry
-from mastio_audit import asking, spending
-from mastio_audit.asking import USAGE, parse_by
-from mastio_audit.chain import append as chain_append
-from mastio_audit.chain import draft
+from mastio.exchange.errors import BadRequest, ConfigurationError
+from mastio.exchange.values import STRANGER, Entry
+from mastio_audit import query as asking
+from mastio_audit import spending
+from mastio_audit.admin_api import Doors
 from mastio_audit.commands import usage
-from mastio_audit.doors import Doors
+from mastio_audit.log.chain import append as chain_append
+from mastio_audit.log.chain import draft
+from mastio_audit.log.store import Batch
+from mastio_audit.query import USAGE, parse_by
 from mastio_audit.spending import COUNTS, Question, Sums, add_up, describe, describe_rows
-from mastio_audit.store import Batch
 
 if TYPE_CHECKING:
     from tests.plugins.mastio_audit.conftest import Place

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from mastio.exchange import Entry
-from mastio_audit import usage_figures
-from mastio_audit.chain import Head, append, draft
-from mastio_audit.store import Extent
-from mastio_audit.usage_figures import OTHER, RANKS, Figures, Ranking, UsageFigures, Used, label_model, read_used
+from mastio.exchange.values import Entry
+from mastio_audit import usage_metrics as usage_figures
+from mastio_audit.log.chain import Head, append, draft
+from mastio_audit.log.store import Extent
+from mastio_audit.usage_metrics import OTHER, RANKS, Figures, Ranking, UsageFigures, Used, label_model, read_used
 from mastio_llm.provider import ProviderRow
 
 NOW = 1_700_000_000.0

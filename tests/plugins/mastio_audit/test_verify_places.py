@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mastio_audit import chain
-from mastio_audit.recompute import Recomputation
-from mastio_audit.store import join
-from mastio_audit.trust import Keyring
-from mastio_audit.verify_export import verify_export
+from mastio_audit.log import chain
+from mastio_audit.log.store import join
+from mastio_audit.verification.export import verify_export
+from mastio_audit.verification.recompute import Recomputation
+from mastio_audit.verification.trust import Keyring
 from mastio_primitives.transparency import notes
 from mastio_primitives.transparency.merkle import Tree, leaf_hash
 from support.audit.verification import (

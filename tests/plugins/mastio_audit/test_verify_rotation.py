@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mastio.exchange import Entry
-from mastio_audit import chain
-from mastio_audit.keys import write_succession
+from mastio.exchange.values import Entry
+from mastio_audit.log import chain
+from mastio_audit.log.keys import write_succession
 from support.audit.verification import (
     FIRST,
     SECOND,

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from mastio.errors import DispatchError
-from mastio.exchange import Bound, Recorded, Reply, Window
+from mastio.exchange.errors import DispatchError
+from mastio.exchange.values import Bound, Recorded, Reply, Window
 from mastio_cache.answering import encode_usd, hit_headers
 from mastio_cache.kept import Kept
 from mastio_llm.provider import ProviderRow

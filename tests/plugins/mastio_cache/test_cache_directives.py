@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mastio.exchange import Question
+from mastio.exchange.values import Question
 from mastio_cache.directives import LONGEST, Course, Wishes, choose, forbids_keeping, read_wishes
 
 ONE = Question((b"x",), has_one_answer=True)

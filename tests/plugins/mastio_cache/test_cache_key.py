@@ -12,15 +12,15 @@ from typing import Any
 
 import pytest
 
-from mastio.errors import BadRequest
-from mastio.exchange import Action, Message, Principal, Question, RequestHead
+from mastio.exchange.errors import BadRequest
+from mastio.exchange.values import Action, Message, Principal, Question, RequestHead
 from mastio_cache.key import digest, key_of, pack, tenant_of
 from mastio_llm.calls import Calls, Resilience
-from mastio_llm.passing import request_headers
+from mastio_llm.header_policy import request_headers
 from mastio_llm.plugin import plugin
-from mastio_llm.prices import Prices, PriceTable
 from mastio_llm.provider import ProviderRow
-from mastio_llm.registry import Registry
+from mastio_llm.routing.prices import Prices, PriceTable
+from mastio_llm.routing.registry import Registry
 from support.cache_bench import AGENT, ROUTE, Bench, header, record
 
 BODY: dict[str, Any] = {

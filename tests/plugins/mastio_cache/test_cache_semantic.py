@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from mastio.errors import DispatchError
+from mastio.exchange.errors import DispatchError
 from mastio_cache.nearness import Neighbours, Vector, cosine, find_text, make_vector, split_text
 from mastio_cache.semantic import SemanticSettings
 from mastio_llm.provider import ProviderRow

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mastio_detectors.engine import Engine
+from mastio_detectors.analysis.engine import Engine
 
 
 @pytest.fixture(scope="session")

@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from mastio.exchange import Action, Principal
-from mastio.inspection import Block, Finding, Pass, Passage
-from mastio_detectors import inspecting
+from mastio.exchange.inspection import Block, Finding, Pass, Passage
+from mastio.exchange.values import Action, Principal
+from mastio_detectors import inspector as inspecting
+from mastio_detectors.analysis.engine import Engine
 from mastio_detectors.definitions import Flagged, digest, judge_definitions
 from mastio_detectors.detector_policy import AllowedTool, ClassRule, DetectorRow
-from mastio_detectors.engine import Engine
-from mastio_detectors.inspecting import MOST_AT_ONCE, Inspector
-from mastio_detectors.judging import Judgement
-from mastio_detectors.rulings import Rulings
+from mastio_detectors.inspector import MOST_AT_ONCE, Inspector
+from mastio_detectors.judgement import Judgement
+from mastio_detectors.matched_policies import Rulings
 from mastio_detectors.settings import Settings
 from support.cpu_cost import verify_linear
 

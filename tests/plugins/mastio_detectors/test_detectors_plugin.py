@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from mastio.errors import AuditError, BadRequest, MastioError
-from mastio.exchange import Action, Entry, Principal
-from mastio.hooks import Hooks
-from mastio.inspection import Block, Pass, Passage
+from mastio.exchange.errors import AuditError, BadRequest, MastioError
+from mastio.exchange.inspection import Block, Pass, Passage
+from mastio.exchange.values import Action, Entry, Principal
+from mastio.plugin.hooks import Hooks
 from mastio_detectors.detector_policy import ClassRule, DetectorRow
 from mastio_detectors.plugin import plugin, verify_row
 from mastio_detectors.settings import Settings

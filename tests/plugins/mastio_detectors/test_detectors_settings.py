@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from mastio.inspection import Block, Pass, Passage
-from mastio_detectors.inspecting import Inspector
+from mastio.exchange.inspection import Block, Pass, Passage
+from mastio_detectors.inspector import Inspector
 from mastio_detectors.plugin import build_engine
 from mastio_detectors.settings import Settings
 

@@ -10,13 +10,13 @@ from typing import Any, Literal
 import hyperscan
 import pytest
 
-from mastio.errors import Blocked, InspectionError
-from mastio.exchange import Action, Principal
-from mastio.identity import STRANGER
-from mastio.inspection import UNINSPECTED, Block, Carrier, Finding, Pass, Passage
-from mastio_detectors.engine import Engine, Suspicion
-from mastio_detectors.inspecting import OVERLAP, PIECE, PROBED, PROBES, TAIL, Inspector, Watching, cut
-from mastio_detectors.judging import explain
+from mastio.exchange.errors import Blocked, InspectionError
+from mastio.exchange.inspection import UNINSPECTED, Block, Carrier, Finding, Pass, Passage
+from mastio.exchange.values import Action, Principal
+from mastio.identity.principal import STRANGER
+from mastio_detectors.analysis.engine import Engine, Suspicion
+from mastio_detectors.inspector import OVERLAP, PIECE, PROBED, PROBES, TAIL, Inspector, Watching, cut
+from mastio_detectors.judgement import explain
 from mastio_detectors.plugin import build_engine
 from mastio_detectors.settings import Settings
 

@@ -11,9 +11,9 @@ from types import ModuleType
 
 import pytest
 
-from mastio_detectors.engine import Engine
-from mastio_detectors.signals import CLASSES
-from mastio_detectors.words import LANGUAGES
+from mastio_detectors.analysis.engine import Engine
+from mastio_detectors.analysis.signals import CLASSES
+from mastio_detectors.analysis.words import LANGUAGES
 
 HERE = Path(__file__).parent / "labelled"
 FILES = sorted(HERE.glob("*/*.jsonl"))

@@ -9,9 +9,9 @@ import orjson
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from mastio.errors import AuthenticationError, Unavailable
-from mastio.exchange import ProofCredential
-from mastio.host_memory import HostMemory, make_host_memory
+from mastio.exchange.errors import AuthenticationError, Unavailable
+from mastio.exchange.values import ProofCredential
+from mastio.host.host_memory import HostMemory, make_host_memory
 from mastio_dpop.memory import BUCKET, Memory
 from mastio_dpop.plugin import Verifier
 from mastio_primitives.jwk import encode_base64url, encode_public_jwk, sign_es256

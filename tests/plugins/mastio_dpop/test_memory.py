@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 import pytest
 
-from mastio.host_memory import Busy, HostMemory, make_host_memory
+from mastio.host.host_memory import Busy, HostMemory, make_host_memory
 from mastio_dpop.memory import BUCKET, Full, Memory
 
 

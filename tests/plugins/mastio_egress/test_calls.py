@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from mastio.exchange import Action, Principal
+from mastio.exchange.values import Action, Principal
 from mastio_egress.calls import Calls, _may_renew, _send
-from mastio_egress.connection import ConnectionCredential, ConnectionRow
-from mastio_egress.credentials import Outgoing
+from mastio_egress.connections.connection import ConnectionCredential, ConnectionRow
+from mastio_egress.connections.credentials import Outgoing
+from mastio_egress.connections.registry import Open
 from mastio_egress.redirects import Hop
-from mastio_egress.registry import Open
 
 CREDENTIAL = ConnectionCredential("bearer", "a-secret-of-the-upstream")
 ROW = ConnectionRow("api", "https://api.example", CREDENTIAL, redirects=True, redirect_hosts=("files.example",))

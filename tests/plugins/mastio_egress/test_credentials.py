@@ -15,9 +15,9 @@ from botocore.auth import S3SigV4Auth, SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
-from mastio.errors import BadRequest, DispatchError
-from mastio_egress.connection import ConnectionCredential, ConnectionRow
-from mastio_egress.credentials import Injection, Outgoing, open_injection
+from mastio.exchange.errors import BadRequest, DispatchError
+from mastio_egress.connections.connection import ConnectionCredential, ConnectionRow
+from mastio_egress.connections.credentials import Injection, Outgoing, open_injection
 
 SECRET = "wJalr/EXAMPLE+key=="
 

@@ -15,8 +15,8 @@ from time import perf_counter
 
 import pytest
 
-from mastio.errors import DispatchError
-from mastio_egress.echo import MOST_HELD, Decoded, Masker, Needles, Whole, forms_of, mask_headers, open_filter
+from mastio.exchange.errors import DispatchError
+from mastio_egress.secret_masking import MOST_HELD, Decoded, Masker, Needles, Whole, forms_of, mask_headers, open_filter
 
 SECRETS = (
     b"sk-proj-Ab3dEf9hIjKlMn0pQrStUvWxYz0123456789",

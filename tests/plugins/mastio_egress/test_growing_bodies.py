@@ -8,11 +8,11 @@ from collections.abc import Callable
 import orjson
 import pytest
 
-from mastio.errors import BadRequest, Blocked, MastioError
-from mastio.exchange import RequestHead
+from mastio.exchange.errors import BadRequest, Blocked, MastioError
+from mastio.exchange.values import RequestHead
 from mastio.reading.document import MAX_TEXTS
 from mastio_egress.calls import _read_json
-from mastio_egress.connection import ConnectionRow
+from mastio_egress.connections.connection import ConnectionRow
 from mastio_egress.plugin import ROUTES
 from mastio_egress.texts import MOST_LINES, MOST_PAIRS, open_layout
 from support.cpu_cost import verify_linear

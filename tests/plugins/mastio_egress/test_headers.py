@@ -8,11 +8,11 @@ import pytest
 from aiohttp.http_writer import _serialize_headers
 from multidict import CIMultiDict
 
-from mastio.edge import TEMPLATES
-from mastio.errors import BadRequest, Denied, DispatchError
-from mastio.presented import HEADERS
-from mastio.request_headers import is_sendable
-from mastio_egress.headers import MOST, declared_length, incoming, left_out, outgoing, reply_length
+from mastio.exchange.errors import BadRequest, Denied, DispatchError
+from mastio.exchange.presented_credentials import HEADERS
+from mastio.http.edge import TEMPLATES
+from mastio.outbound.request_headers import is_sendable
+from mastio_egress.header_policy import MOST, declared_length, incoming, left_out, outgoing, reply_length
 
 SET_BY_THE_EDGE = [
     name.lower().encode()

@@ -8,9 +8,9 @@ from urllib.parse import urljoin, urlsplit
 
 import pytest
 
-from mastio.errors import BadRequest
-from mastio_egress.connection import ConnectionRow
-from mastio_egress.paths import find_upstream_path, is_allowed
+from mastio.exchange.errors import BadRequest
+from mastio_egress.connections.connection import ConnectionRow
+from mastio_egress.connections.paths import find_upstream_path, is_allowed
 
 ROW = ConnectionRow("api", "https://api.example/base")
 

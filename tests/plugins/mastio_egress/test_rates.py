@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from mastio.errors import Denied
-from mastio.exchange import Action, Message, Principal
-from mastio_egress.connection import ConnectionLimits, ConnectionRow
+from mastio.exchange.errors import Denied
+from mastio.exchange.values import Action, Message, Principal
+from mastio_egress.connections.connection import ConnectionLimits, ConnectionRow
 from mastio_egress.rates import Rates
 from support.collections import Described
 

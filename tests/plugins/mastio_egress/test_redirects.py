@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from mastio_egress.connection import ConnectionRow
-from mastio_egress.credentials import Outgoing
+from mastio_egress.connections.connection import ConnectionRow
+from mastio_egress.connections.credentials import Outgoing
 from mastio_egress.redirects import REDIRECTS, Hop, follow, make_absolute, rewrite_location
 
 ROW = ConnectionRow(

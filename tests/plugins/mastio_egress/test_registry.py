@@ -6,8 +6,8 @@ import asyncio
 from types import SimpleNamespace
 from typing import Any
 
-from mastio_egress.connection import ConnectionCredential, ConnectionRow
-from mastio_egress.registry import Registry
+from mastio_egress.connections.connection import ConnectionCredential, ConnectionRow
+from mastio_egress.connections.registry import Registry
 from support.collections import Described
 
 OPTIONS = {"token_url": "https://login.example/token", "client_id": "robot"}

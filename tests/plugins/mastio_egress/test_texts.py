@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from mastio.errors import Blocked
-from mastio.exchange import RequestHead
-from mastio.inspection import Pass, Passage, Redact, Texts
-from mastio.strictjson import parse
-from mastio_egress.connection import ConnectionRow
+from mastio.exchange.errors import Blocked
+from mastio.exchange.inspection import Pass, Passage, Redact, Texts
+from mastio.exchange.values import RequestHead
+from mastio.http.strictjson import parse
+from mastio_egress.connections.connection import ConnectionRow
 from mastio_egress.plugin import ROUTES
 from mastio_egress.texts import Form, Lines, open_layout, read_text
 

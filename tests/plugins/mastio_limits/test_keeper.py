@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from mastio.errors import Denied, Unavailable
+from mastio.exchange.errors import Denied, Unavailable
 from mastio_limits.budget import BudgetRow
 from support.shared_limits import NOON, Count, Seen, budget, open_worker
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mastio.budgets import Claim, Grant, Window
+from mastio.exchange.budgets import Claim, Grant, Window
 from mastio_limits.ledger import MOST, Lease
 
 DAY = Window(0, 86_400)

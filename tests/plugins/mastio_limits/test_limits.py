@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from mastio.budgets import Window
-from mastio.errors import Denied
-from mastio.exchange import Action, Bound, Message, Principal
-from mastio.problem import render
+from mastio.exchange.budgets import Window
+from mastio.exchange.errors import Denied
+from mastio.exchange.values import Action, Bound, Message, Principal
+from mastio.http.problem import render
 from mastio_limits.budget import BudgetRow
 from mastio_limits.limits import Limits
 from mastio_limits.matching import Matching

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mastio.errors import BadRequest
+from mastio.exchange.errors import BadRequest
 from mastio_llm.acts import find_acts
 from mastio_llm.acts.found import MOST_NAMES, NO_ACTS, SHOWN, Acts
 from mastio_llm.calls import add_acts, open_body

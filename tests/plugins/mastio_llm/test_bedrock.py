@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mastio.exchange import OPEN, RequestHead, Route
+from mastio.exchange.values import OPEN, RequestHead, Route
 from mastio_llm.dialects import bedrock
 from mastio_llm.dialects.bedrock import FrameError, Frames
 from support.aws_frames import chunk, frame

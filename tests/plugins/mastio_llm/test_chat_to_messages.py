@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mastio.errors import BadRequest, DispatchError
+from mastio.exchange.errors import BadRequest, DispatchError
 from mastio_llm.translate import TRANSLATIONS
 from mastio_llm.translate.from_chat import FINISH as WRITTEN
 from mastio_llm.translate.to_messages import FINISH

@@ -11,8 +11,8 @@ from typing import Any
 import orjson
 import pytest
 
-from mastio.errors import BadRequest
-from mastio.exchange import RequestHead
+from mastio.exchange.errors import BadRequest
+from mastio.exchange.values import RequestHead
 from mastio_llm.calls import MAX_PARTS, Opened, open_body
 from mastio_llm.dialects import OPERATIONS
 from mastio_llm.plugin import plugin

@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from mastio.errors import BadRequest
+from mastio.exchange.errors import BadRequest
 from mastio_llm.calls import read_query
 from mastio_llm.dialects import OPERATIONS, anthropic, gemini, openai
+from mastio_llm.dialects.jsonarray import ArraySplitter
 from mastio_llm.dialects.operation import Sight
-from mastio_llm.jsonarray import ArraySplitter
-from mastio_llm.links import read_link
+from mastio_llm.dialects.sse import MAX_EVENT, BrokenOff, EventTooLong, Splitter, find_end
+from mastio_llm.facts.links import read_link
 from mastio_llm.provider import ProviderRow
-from mastio_llm.sse import MAX_EVENT, BrokenOff, EventTooLong, Splitter, find_end
-from mastio_llm.ways import resolve
+from mastio_llm.routing.candidates import resolve
 
 GENERATE = OPERATIONS["/v1/models/{model...}:streamGenerateContent"].stream
 ARRAY = b'[ {"a":"]}\\"\\\\"} ,\r\n{"candidates":[{"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":3}}\n]\n'

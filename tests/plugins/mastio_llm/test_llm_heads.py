@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from mastio.errors import Blocked
-from mastio.exchange import RequestHead, Route
+from mastio.exchange.errors import Blocked
+from mastio.exchange.values import RequestHead, Route
 from mastio_llm.texts import Above, open_layout
 
 ROUTE = Route("/v1/chat/completions", ("POST",), frozenset({"agent"}), "llm.chat", "", "openai")

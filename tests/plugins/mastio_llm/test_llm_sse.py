@@ -1,9 +1,9 @@
 import pytest
 
-from mastio.strictjson import parse
+from mastio.http.strictjson import parse
 from mastio_llm.dialects import OPERATIONS
 from mastio_llm.dialects.openai import read_usage
-from mastio_llm.sse import MAX_EVENT, EventTooLong, Splitter
+from mastio_llm.dialects.sse import MAX_EVENT, EventTooLong, Splitter
 
 STREAM = (
     b'data: {"choices":[{"delta":{"content":"a"}}]}\n\n'

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from mastio.exchange import RequestHead, Route
-from mastio_llm.passing import MOST, parse_header_names, passed_on, reply_headers, request_headers
+from mastio.exchange.values import RequestHead, Route
+from mastio_llm.header_policy import MOST, parse_header_names, passed_on, reply_headers, request_headers
 from mastio_llm.provider import ProviderRow
-from mastio_llm.ways import Choice
+from mastio_llm.routing.candidates import Choice
 
 CHAT = Route("/v1/chat/completions", ("POST",), frozenset({"agent"}), "llm.chat", "")
 CHOICE = Choice(ProviderRow("stub", "openai", "https://stub.test/v1"), "gpt-4o", False)

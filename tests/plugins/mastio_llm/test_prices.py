@@ -6,11 +6,11 @@ from decimal import Decimal
 
 import pytest
 
-from mastio.exchange import Bound
-from mastio_llm.counting import bound_call, complete, find_limit
+from mastio.exchange.values import Bound
 from mastio_llm.dialects.operation import Asked
 from mastio_llm.plugin import read_prices
-from mastio_llm.prices import Price, PriceRow, Prices, encode_usd, read_price
+from mastio_llm.routing.estimates import bound_call, complete, find_limit
+from mastio_llm.routing.prices import Price, PriceRow, Prices, encode_usd, read_price
 
 TABLE = read_prices()
 PRICES = Prices((), TABLE)

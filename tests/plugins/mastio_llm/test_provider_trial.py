@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mastio_llm.provider import ProviderRow
-from mastio_llm.testing import Trial, judge
+from mastio_llm.trial import Trial, judge
 
 LIST = b'{"data": [{"id": "a"}, {"id": "b"}]}'
 DENIED = {b"x-amzn-errortype": b"AccessDeniedException:http://internal.amazon.com/"}

@@ -11,16 +11,16 @@ from typing import Any
 import orjson
 import pytest
 
-from mastio.errors import Blocked
-from mastio.exchange import Action, Principal
-from mastio.inspection import Passage
+from mastio.exchange.errors import Blocked
+from mastio.exchange.inspection import Passage
+from mastio.exchange.values import Action, Principal
 from mastio_llm.texts import LAYOUTS
 from mastio_redaction.catalogue import CATALOGUE
 from mastio_redaction.engine import Engine
 from mastio_redaction.inspector import Finder, Inspector
+from mastio_redaction.matched_policies import Rulings
 from mastio_redaction.redaction_policy import RedactionRow, TypeRule
-from mastio_redaction.rulings import Rulings
-from mastio_redaction.strategies import Keys
+from mastio_redaction.replacement.strategies import Keys
 
 CARD = "4012888888881881"
 CHAT, RESPONSES, MESSAGES = "/v1/chat/completions", "/v1/responses", "/v1/messages"

@@ -12,8 +12,8 @@ from typing import Any
 import orjson
 import pytest
 
-from mastio.errors import DispatchError
-from mastio.inspection import Pass, Passage, Redact
+from mastio.exchange.errors import DispatchError
+from mastio.exchange.inspection import Pass, Passage, Redact
 from mastio_llm.texts import LAYOUTS
 
 CHAT, RESPONSES, MESSAGES = "/v1/chat/completions", "/v1/responses", "/v1/messages"

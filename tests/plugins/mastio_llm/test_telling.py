@@ -9,9 +9,9 @@ import pytest
 from mastio.cedar.schema import FACTS
 from mastio_llm.dialects import OPERATIONS
 from mastio_llm.dialects.operation import Asked
-from mastio_llm.facts import CallFacts, Facts, find_destination
+from mastio_llm.facts.call_facts import TELL, Told
+from mastio_llm.facts.route_facts import CallFacts, Facts, find_destination
 from mastio_llm.provider import ProviderRow
-from mastio_llm.telling import TELL, Told
 
 ARGUMENTS = '{"user": 7}'
 SAID = Told(3, 1, True, ("deleteUser", "search"), (("deleteUser", {"user": 7}),))

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from mastio.errors import BadRequest
-from mastio_llm.sse import Splitter, read_events
+from mastio.exchange.errors import BadRequest
+from mastio_llm.dialects.sse import Splitter, read_events
 from mastio_llm.translate import TRANSLATIONS
 from mastio_llm.translate.hints import HINTS, names
 from mastio_llm.translate.translation import Translation

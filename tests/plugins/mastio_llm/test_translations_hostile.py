@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from mastio.errors import BadRequest, DispatchError
-from mastio_llm.sse import Splitter, Unreadable, read_events
+from mastio.exchange.errors import BadRequest, DispatchError
+from mastio_llm.dialects.sse import Splitter, Unreadable, read_events
 from mastio_llm.translate import TRANSLATIONS
 from mastio_llm.translate.translation import Translation
 

@@ -7,14 +7,14 @@ from typing import Any
 import orjson
 import pytest
 
-from mastio.strictjson import set_member
+from mastio.http.strictjson import set_member
 from mastio_llm.attempt import Way
 from mastio_llm.dialects import OPERATIONS
 from mastio_llm.dialects.openai import ask_chat_usage, hide_chat_usage
 from mastio_llm.dialects.operation import AsksUsage
+from mastio_llm.dialects.sse import Splitter
 from mastio_llm.provider import ProviderRow
-from mastio_llm.sse import Splitter
-from mastio_llm.ways import Choice
+from mastio_llm.routing.candidates import Choice
 
 CHAT = OPERATIONS["/v1/chat/completions"]
 

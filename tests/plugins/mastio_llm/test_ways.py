@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import pytest
 
-from mastio_llm.breaker import FIRST, LONGEST, SLOW, THRESHOLD, Health
 from mastio_llm.provider import ProviderRow
-from mastio_llm.ways import Balance, arrange, resolve
+from mastio_llm.routing.breaker import FIRST, LONGEST, SLOW, THRESHOLD, Health
+from mastio_llm.routing.candidates import Balance, arrange, resolve
 
 HEAVY = ProviderRow("heavy", "openai", "https://h/v1", models=("gpt-*",), weight=3, aliases={"fast": "gpt-mini"})
 LIGHT = ProviderRow("light", "azure", "https://l/v1", models=("gpt-*",), weight=1, aliases={"fast": "deployment"})

@@ -9,10 +9,10 @@ from urllib.parse import quote
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from mastio.errors import AuthenticationError
-from mastio.exchange import CertificateCredential
+from mastio.exchange.errors import AuthenticationError
+from mastio.exchange.values import CertificateCredential
+from mastio.identity.trust import Trust
 from mastio.pki.certificates import build_agent_leaf, build_server_leaf, encode_der, thumbprint
-from mastio.trust import Trust
 from mastio_mtls.plugin import Verifier
 from support.authorities import DAY, ISSUER, NOW, ROOT, TD, TRUST, p256
 

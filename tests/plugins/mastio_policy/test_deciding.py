@@ -12,8 +12,8 @@ import orjson
 import pytest
 
 from mastio.cedar.schema import FACTS
-from mastio.exchange import Action, Allow, Decision, Deny, NeedsApproval, Principal
-from mastio.inspection import Finding
+from mastio.exchange.inspection import Finding
+from mastio.exchange.values import Action, Allow, Decision, Deny, NeedsApproval, Principal
 from mastio_policy import facts
 from mastio_policy.collection import STARTER, PolicyRow
 from mastio_policy.deciding import Rulebook

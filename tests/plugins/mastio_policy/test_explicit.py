@@ -8,9 +8,9 @@ import orjson
 import pytest
 
 from mastio.cedar.schema import find_needs
-from mastio.cli.policy_eval import explain, write_facts
-from mastio.exchange import Action, Allow, Deny, Principal
-from mastio.inspection import UNINSPECTED, Finding
+from mastio.cli.policy.eval import explain, write_facts
+from mastio.exchange.inspection import UNINSPECTED, Finding
+from mastio.exchange.values import Action, Allow, Deny, Principal
 from mastio_policy.collection import STARTER
 from mastio_policy.deciding import Rulebook
 from mastio_policy.facts import Subject

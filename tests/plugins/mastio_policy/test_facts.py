@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mastio.exchange import Action, Principal
-from mastio.inspection import Finding
+from mastio.exchange.inspection import Finding
+from mastio.exchange.values import Action, Principal
 from mastio_policy.facts import READ, Subject
 
 FINDINGS = (Finding("injection.override", 80), Finding("injection.system", 30), Finding("pii.EMAIL_ADDRESS", 100, 2))

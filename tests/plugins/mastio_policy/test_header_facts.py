@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mastio.cedar.source import CedarError, verify_cedar
-from mastio.exchange import Action, Allow, Principal
+from mastio.exchange.values import Action, Allow, Principal
 from mastio_policy.collection import PolicyRow
 from mastio_policy.plugin import Policies, Settings
 from support.collections import Described

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from mastio.errors import BadRequest
-from mastio.exchange import Action, Allow, Deny, Principal
+from mastio.exchange.errors import BadRequest
+from mastio.exchange.values import Action, Allow, Deny, Principal
 from mastio_policy.collection import PolicyRow
 from mastio_policy.plugin import FEW_RULES, MOST_RULES, Policies, Settings
 from support.collections import Described

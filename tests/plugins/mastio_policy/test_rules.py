@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from mastio.exchange import Action, Allow, Decision, Deny, Principal
+from mastio.exchange.values import Action, Allow, Decision, Deny, Principal
 from mastio_policy.collection import STARTER
 from mastio_policy.deciding import Rulebook
 from mastio_policy.facts import Subject

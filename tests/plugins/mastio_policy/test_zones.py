@@ -13,8 +13,8 @@ import pytest
 from mastio.cedar import zones
 from mastio.cedar.source import CedarError, verify_cedar
 from mastio.cedar.zones import ZoneError, find_zone, read_local
-from mastio.cli import policy
-from mastio.exchange import Action, Allow, Principal
+from mastio.cli.policy import policy
+from mastio.exchange.values import Action, Allow, Principal
 from mastio_policy.collection import PolicyRow
 from mastio_policy.plugin import Policies, Settings
 from support.collections import Described

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from mastio.errors import BadRequest
+from mastio.exchange.errors import BadRequest
 from mastio_redaction.engine import Engine
 from mastio_redaction.inspector import Finder, Inspector
 from mastio_redaction.plugin import MOST_ALWAYS, Policies, Settings
 from mastio_redaction.redaction_policy import RedactionRow, TypeRule
-from mastio_redaction.strategies import Keys
+from mastio_redaction.replacement.strategies import Keys
 from support.collections import Described
 from support.loop_holds import MOST_HOLD, worst_hold
 

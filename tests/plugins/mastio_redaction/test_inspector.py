@@ -7,15 +7,15 @@ from collections.abc import Iterable
 
 import pytest
 
-from mastio.exchange import Action, Principal
-from mastio.inspection import Block, NamedWatch, Pass, Passage, Redact, Verdict
+from mastio.exchange.inspection import Block, NamedWatch, Pass, Passage, Redact, Verdict
+from mastio.exchange.values import Action, Principal
 from mastio_redaction.catalogue import CATALOGUE
 from mastio_redaction.custom import Custom
 from mastio_redaction.engine import Engine
 from mastio_redaction.inspector import Finder, Inspector
+from mastio_redaction.matched_policies import Rulings
 from mastio_redaction.redaction_policy import RedactionRow, TypeRule
-from mastio_redaction.rulings import Rulings
-from mastio_redaction.strategies import Keys
+from mastio_redaction.replacement.strategies import Keys
 
 ENGINE = Engine(CATALOGUE)
 CARD = "4012888888881881"

@@ -8,8 +8,8 @@ from random import Random
 
 import pytest
 
+from mastio.http.strictjson import parse
 from mastio.reading.document import Document
-from mastio.strictjson import parse
 from mastio_redaction.catalogue import CATALOGUE
 from mastio_redaction.engine import Engine
 from support.cpu_cost import verify_linear

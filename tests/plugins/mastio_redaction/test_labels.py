@@ -7,12 +7,12 @@ from random import Random
 import orjson
 import pytest
 
-from mastio.inspection import Passage
+from mastio.exchange.inspection import Passage
 from mastio.reading.document import Document
 from mastio_redaction.catalogue import CATALOGUE
 from mastio_redaction.engine import Engine
 from mastio_redaction.inspector import PIECE, Finder
-from mastio_redaction.rulings import Side
+from mastio_redaction.matched_policies import Side
 from mastio_redaction.stream import Stream
 from support.cpu_cost import verify_linear
 from support.redaction.layouts import LAYOUTS, write

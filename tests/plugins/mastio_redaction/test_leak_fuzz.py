@@ -13,17 +13,17 @@ from typing import Any, Literal
 import orjson
 import pytest
 
-from mastio.errors import Blocked
-from mastio.exchange import Action, Principal, Window
-from mastio.inspection import Block, Finding, Passage, Redact
-from mastio.watching import Watching
+from mastio.exchange.errors import Blocked
+from mastio.exchange.inspection import Block, Finding, Passage, Redact
+from mastio.exchange.values import Action, Principal, Window
+from mastio.pipeline.reply_inspection import Watching
 from mastio_llm.texts import LAYOUTS
 from mastio_redaction.catalogue import CATALOGUE
 from mastio_redaction.engine import Engine
 from mastio_redaction.inspector import Finder, Inspector
+from mastio_redaction.matched_policies import Rulings
 from mastio_redaction.redaction_policy import RedactionRow, TypeRule
-from mastio_redaction.rulings import Rulings
-from mastio_redaction.strategies import Keys
+from mastio_redaction.replacement.strategies import Keys
 from support.redaction.replies import GENERATE, REPLIES, STREAM, STREAMS, positions
 from support.redaction.requests import REQUESTS
 from support.redaction.values import VALUES

@@ -6,14 +6,14 @@ import asyncio
 
 import pytest
 
-from mastio.errors import Blocked, InspectionError
-from mastio.inspection import Passage
+from mastio.exchange.errors import Blocked, InspectionError
+from mastio.exchange.inspection import Passage
+from mastio.http.strictjson import parse
 from mastio.reading.document import MAX_TEXTS, Document
-from mastio.strictjson import parse
 from mastio_redaction.catalogue import CATALOGUE
 from mastio_redaction.engine import Engine
 from mastio_redaction.inspector import MARGIN, OVERLAP, PIECE, Finder
-from mastio_redaction.rulings import Side
+from mastio_redaction.matched_policies import Side
 from support.cpu_cost import verify_linear
 
 ENGINE = Engine(CATALOGUE)

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from mastio.errors import DispatchError, InspectionError
-from mastio.inspection import UNINSPECTED, Passage
+from mastio.exchange.errors import DispatchError, InspectionError
+from mastio.exchange.inspection import UNINSPECTED, Passage
 from mastio_redaction.engine import Engine, Span
 from mastio_redaction.inspector import Finder
+from mastio_redaction.matched_policies import Side
 from mastio_redaction.recogniser import Recogniser, RecogniserSettings, unite
-from mastio_redaction.rulings import Side
 
 
 class Reply:

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from mastio.exchange import Action, Principal
+from mastio.exchange.values import Action, Principal
 from mastio_redaction.catalogue import DEFAULT
+from mastio_redaction.matched_policies import UNSPOKEN, Rule, Rulings, is_for, join
 from mastio_redaction.redaction_policy import RedactionRow, TypeRule
-from mastio_redaction.rulings import UNSPOKEN, Rule, Rulings, is_for, join
 
 ALICE = Principal("alice", frozenset({"agent"}), groups=frozenset({"finance"}), version=3)
 CHAT = Action("llm.chat", "Model", "openai/gpt-4o", alias="smart")

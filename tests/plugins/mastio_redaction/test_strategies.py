@@ -7,10 +7,10 @@ from random import Random
 import pytest
 
 from mastio_redaction.catalogue import CATALOGUE
-from mastio_redaction.checks import find_iban, has_luhn
+from mastio_redaction.checks.digits import find_iban, has_luhn
 from mastio_redaction.engine import Engine
-from mastio_redaction.fpe import DIGITS, FF31, LOWER, MIXED, UPPER, FormError, alphabet_of
-from mastio_redaction.strategies import (
+from mastio_redaction.replacement.fpe import DIGITS, FF31, LOWER, MIXED, UPPER, FormError, alphabet_of
+from mastio_redaction.replacement.strategies import (
     Keys,
     ReidentifyError,
     Strategy,

@@ -6,8 +6,8 @@ import pytest
 
 from mastio_redaction.catalogue import CATALOGUE
 from mastio_redaction.engine import Engine
-from mastio_redaction.strategies import RESTORABLE, STRATEGIES, Keys, Strategy
-from mastio_redaction.vault import Restorer, Vault
+from mastio_redaction.replacement.strategies import RESTORABLE, STRATEGIES, Keys, Strategy
+from mastio_redaction.replacement.vault import Restorer, Vault
 from support.redaction.people import LANGUAGES, person
 from support.redaction.values import VALUES
 from support.redaction.words import WORDS
@@ -127,8 +127,8 @@ def test_of_two_tokens_the_longer_one_is_meant() -> None:
 def test_two_values_never_share_a_token(monkeypatch: pytest.MonkeyPatch) -> None:
     """With suffixes of one digit, sixteen of seventeen values would."""
     vault = Vault(KEYS)
-    monkeypatch.setattr("mastio_redaction.vault.SUFFIX", 1)
-    monkeypatch.setattr("mastio_redaction.strategies.SUFFIX", 1)
+    monkeypatch.setattr("mastio_redaction.replacement.vault.SUFFIX", 1)
+    monkeypatch.setattr("mastio_redaction.replacement.strategies.SUFFIX", 1)
     values = [f"user{n}@example.org" for n in range(300)]
     tokens = [vault.replace("tag", "EMAIL_ADDRESS", value).token for value in values]
     tokens += [vault.replace("surrogate", "IP_ADDRESS", f"10.0.{n // 200}.{n % 200 + 1}").token for n in range(1200)]

@@ -11,7 +11,7 @@ import orjson
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from mastio.store.base import SigningKey
+from mastio.exchange.records import SigningKey
 from mastio_primitives.jwk import encode_base64url, encode_public_jwk, sign_es256
 from mastio_token.access import (
     ASSERTION_AGE,

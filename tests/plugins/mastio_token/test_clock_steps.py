@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from mastio.errors import AuthenticationError
-from mastio.exchange import TokenCredential
-from mastio.store.base import Agent, SigningKey
+from mastio.exchange.errors import AuthenticationError
+from mastio.exchange.records import Agent, SigningKey
+from mastio.exchange.values import TokenCredential
 from mastio_token.access import LEEWAY, TOKEN_AGE, encode_access_token, is_in_force
 from mastio_token.plugin import Authenticator
 

@@ -10,14 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from support.audit.verification import (
-    append,
-    checkpoint_of,
-    command,
-    event,
-    keep,
-    rows_of,
-)
+from support.audit.verification import append, checkpoint_of, command, event, keep, rows_of
 
 if TYPE_CHECKING:
     from tests.plugins.mastio_audit.conftest import Place

@@ -14,12 +14,12 @@ import sys
 import time
 from pathlib import Path
 
-from mastio.errors import AuditError
-from mastio.exchange import Entry, Phase
-from mastio_audit.postgres import PostgresStore
-from mastio_audit.sequencer import Sequencer
-from mastio_audit.sqlite import SqliteStore
-from mastio_audit.store import AuditStore
+from mastio.exchange.errors import AuditError
+from mastio.exchange.values import Entry, Phase
+from mastio_audit.log.postgres import PostgresStore
+from mastio_audit.log.sequencer import Sequencer
+from mastio_audit.log.sqlite import SqliteStore
+from mastio_audit.log.store import AuditStore
 
 PHASES: tuple[Phase, ...] = ("intent", "outcome")
 

@@ -10,12 +10,12 @@ from typing import Any, Literal
 
 import pytest
 
-from mastio.errors import AuditError
-from mastio.exchange import Entry, Phase
-from mastio_audit import chain
-from mastio_audit.chain import Head, Row
-from mastio_audit.sequencer import Sequencer
-from mastio_audit.store import Build, Extent, OpenIntent, Space, StoreError
+from mastio.exchange.errors import AuditError
+from mastio.exchange.values import Entry, Phase
+from mastio_audit.log import chain
+from mastio_audit.log.chain import Head, Row
+from mastio_audit.log.sequencer import Sequencer
+from mastio_audit.log.store import Build, Extent, OpenIntent, Space, StoreError
 from mastio_primitives.transparency.merkle import Node
 
 Fault = Literal["before", "after", "defect"]

@@ -17,17 +17,17 @@ from typing import Any
 
 import orjson
 
-from mastio.errors import MastioError
-from mastio.exchange import Entry
-from mastio_audit import chain
+from mastio.exchange.errors import MastioError
+from mastio.exchange.values import Entry
 from mastio_audit import commands as audit
-from mastio_audit.chain import Head
-from mastio_audit.doors import LOG, Doors
-from mastio_audit.recompute import Recomputation
-from mastio_audit.sqlite import SqliteReader
-from mastio_audit.store import Batch, join
-from mastio_audit.trust import Keyring
-from mastio_audit.verify_served import Absent, verify_served
+from mastio_audit.admin_api import LOG, Doors
+from mastio_audit.log import chain
+from mastio_audit.log.chain import Head
+from mastio_audit.log.sqlite import SqliteReader
+from mastio_audit.log.store import Batch, join
+from mastio_audit.verification.recompute import Recomputation
+from mastio_audit.verification.served import Absent, verify_served
+from mastio_audit.verification.trust import Keyring
 from mastio_primitives.transparency import notes
 from mastio_primitives.transparency.merkle import Tree, leaf_hash
 from mastio_primitives.transparency.notes import Checkpoint, Signer

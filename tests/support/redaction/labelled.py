@@ -1,4 +1,5 @@
-"""Measures how well the engine finds labelled values in whole messages: recall by type and by layout, and what is wrong.
+"""Measures how well the engine finds labelled values in whole messages: recall by type and by layout, and what is
+wrong.
 
 Each text goes through the reader of message bodies first, as in the appliance: JSON in a message is read as JSON.
 """
@@ -12,8 +13,8 @@ from dataclasses import dataclass, field
 from random import Random
 
 import support.redaction.further_documents  # noqa: F401 - adds its layouts
+from mastio.http.strictjson import parse
 from mastio.reading.document import Document
-from mastio.strictjson import parse
 from mastio_redaction.engine import Engine
 from support.redaction.documents import GROUPS, LAYOUTS, Labelled, build
 from support.redaction.spellings import KINDS, TYPE_OF

@@ -13,9 +13,9 @@ from typing import Any
 import orjson
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 
-from mastio.store.base import SigningKey
-from mastio.store.keys import FileKeys
-from mastio.store.sealed import Sealer
+from mastio.exchange.records import SigningKey
+from mastio.store.secrets.file_keys import FileKeys
+from mastio.store.secrets.sealed import Sealer
 from mastio_client import Identity
 from mastio_client.proofs import PrivateKey, key_thumbprint
 from mastio_primitives.jwk import decode_base64url, encode_base64url, encode_public_jwk, sign_es256

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from mastio.errors import ConfigurationError
+from mastio.exchange.errors import ConfigurationError
 from mastio_client.shim.caller import encode_piece
 from mastio_client.shim.rules import (
     ShimRefusal,

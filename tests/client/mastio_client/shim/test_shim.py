@@ -17,8 +17,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from mastio.cli import shim as verb
-from mastio.errors import ConfigurationError
+from mastio.cli.agent import shim as verb
+from mastio.exchange.errors import ConfigurationError
 from mastio_client import Identity
 from support.appliance import Appliance, Stub, open_appliance, wait_until
 from support.shim_process import Shim, open_shim

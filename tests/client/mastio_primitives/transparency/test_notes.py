@@ -6,8 +6,8 @@ import base64
 
 import pytest
 
-from mastio_audit import tiles
-from mastio_audit.tiles import ENTRIES, Tile
+from mastio_audit.log import tiles
+from mastio_audit.log.tiles import ENTRIES, Tile
 from mastio_primitives.transparency import notes
 from mastio_primitives.transparency.notes import Checkpoint, NoteError, Signer, Verifier, parse_vkey
 from support.weak_keys import WEAK, forge

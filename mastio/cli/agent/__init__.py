@@ -1,0 +1,1 @@
+"""The verbs of the agent's side, from `mastio_client`."""

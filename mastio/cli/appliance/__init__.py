@@ -1,0 +1,1 @@
+"""The verbs that run an appliance on this host."""

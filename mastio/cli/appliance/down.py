@@ -1,0 +1,15 @@
+"""`mastio down`: stop the appliance on this host; its data stays."""
+
+from __future__ import annotations
+
+import argparse
+
+from mastio.bring_up import native
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    native.add_data(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    return native.run("down", args)

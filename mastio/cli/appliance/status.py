@@ -1,0 +1,15 @@
+"""`mastio status`: processes, disk and health of the appliance on this host."""
+
+from __future__ import annotations
+
+import argparse
+
+from mastio.bring_up import native
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    native.add_data(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    return native.run("status", args)

@@ -1,0 +1,1 @@
+"""`mastio policy`: policies and their checks."""

@@ -1,0 +1,1 @@
+"""Administration: admins, agents, keys, holds, and the objects of collections."""

@@ -1,0 +1,1 @@
+"""Enrolment: requests of agents, decisions of operators, EST."""

@@ -1,0 +1,1 @@
+"""The parts of one process, and what the processes of a host share: memory, threads, metrics, log files."""

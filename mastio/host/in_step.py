@@ -1,0 +1,78 @@
+"""Keeps the hot copies of a host's processes in step: whoever was told that a change is made meets it at every worker.
+
+A process that has put a revision in force, most often control, writes its number into the memory of the host. Another
+one that is behind looks at the database before it serves the next request, instead of a quarter of a second later.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from time import monotonic
+from typing import Protocol
+
+from mastio.host.host_memory import REVISION, Busy, HostMemory
+
+PATIENCE = 1.0
+"""Seconds that a request waits for a look at the database. On a busy machine a look may take a part of that."""
+
+PAUSE = 3.0
+"""Seconds until the next try after one that failed. The directory's own looks go on meanwhile."""
+
+
+class Copy(Protocol):
+    """A process's copy of the control plane's state (`mastio.store.hot`)."""
+
+    @property
+    def in_force(self) -> int:
+        """The revision of which everything is in the copy."""
+
+    async def refresh(self) -> None:
+        """Read what has changed from the database."""
+
+    def when_in_force(self, callback: Callable[[], None]) -> None:
+        """Call `callback` when another revision is in force."""
+
+
+class InStep:
+    """The revision that the host has reached, and the hot copy of one process."""
+
+    def __init__(self, directory: Copy, host: HostMemory, clock: Callable[[], float] = monotonic) -> None:
+        self._directory = directory
+        self._host = host
+        self._clock = clock
+        self._again_at = 0.0
+        directory.when_in_force(self._publish)
+        self._publish()
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether another process has put a later revision in force."""
+        return self._host.words[REVISION] > self._directory.in_force
+
+    async def catch_up(self) -> None:
+        """Look at the database now. Returns after `PATIENCE` at the latest, and with the last copy when the database
+        does not answer."""
+        if self._clock() < self._again_at:
+            return
+        wanted = self._host.words[REVISION]
+        look = asyncio.ensure_future(self._directory.refresh())
+        await asyncio.wait({look}, timeout=PATIENCE)
+        if not look.done() or look.exception() is not None:  # the directory's own looks say what is wrong
+            look.cancel()
+            self._again_at = self._clock() + PAUSE
+        elif self._directory.in_force < wanted:
+            self._take_back(wanted)
+
+    def _take_back(self, revision: int) -> None:
+        """The database does not have a revision that was published: an older one was put in place. What was published
+        since stays."""
+        with contextlib.suppress(Busy), self._host:
+            if self._host.words[REVISION] == revision:
+                self._host.words[REVISION] = self._directory.in_force
+
+    def _publish(self) -> None:
+        with contextlib.suppress(Busy), self._host:  # the others look by themselves, too
+            words = self._host.words
+            words[REVISION] = max(words[REVISION], self._directory.in_force)

@@ -1,0 +1,1 @@
+"""From credentials to a principal: binding, restrictions, keys, who may approve."""

@@ -1,0 +1,1 @@
+"""The operator's view: probes, the caller's own identity, what expires."""

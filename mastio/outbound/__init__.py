@@ -1,0 +1,1 @@
+"""The only way out: resolve a name, check its addresses, connect, send."""

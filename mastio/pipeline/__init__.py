@@ -1,0 +1,1 @@
+"""The life of one request. Start reading at `order`."""

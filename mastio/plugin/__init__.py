@@ -1,0 +1,1 @@
+"""The plugin contract: `Plugin`, `Hooks`, `Services`, `Collection`; how plugins are found and opened."""

@@ -1,0 +1,1 @@
+"""The log itself: entries, their order, the stores, archives."""

@@ -1,0 +1,1 @@
+"""The connections: their bodies, secrets, credentials, and those in force."""

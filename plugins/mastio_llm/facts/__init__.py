@@ -1,0 +1,1 @@
+"""The facts of a call that policies can read."""

@@ -1,0 +1,1 @@
+"""The choice of a provider for a call: candidates, prices, breakers."""

@@ -1,0 +1,1 @@
+"""What confirms a value: check digits, numbering plans, tables."""

@@ -1,0 +1,1 @@
+"""Readings of a text in which each value stands right after its label."""

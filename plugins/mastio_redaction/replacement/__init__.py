@@ -1,0 +1,1 @@
+"""What takes the place of a value, and how it comes back."""
