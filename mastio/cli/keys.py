@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 
 from mastio.exchange.errors import ConfigurationError
-from mastio.plugin.administer import Held, add_verb, administer, pages, plain, print_held, print_rows, with_reason
+from mastio.plugin.administer import ChangeHeld, add_verb, administer, pages, plain, print_held, print_rows, with_reason
 from mastio_client.enroll import send
 
 KEYS = "/v1/admin/keys"
@@ -55,7 +55,7 @@ def rotate_keys(client: httpx.Client, args: argparse.Namespace) -> None:
     for body in bodies:
         try:
             made.append(send(client, "POST", KEYS, json=body))
-        except Held as waiting:
+        except ChangeHeld as waiting:
             held.append(waiting.hold)
     if args.json or made:
         print_rows(args, iter([*made, *held]), COLUMNS)

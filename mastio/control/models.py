@@ -280,7 +280,7 @@ class NewAdminAnswer(AdminAnswer):
     token: str
 
 
-class Held(Answer):
+class PendingChange(Answer):
     """The change was found good and waits for another admin, who calls `approve`. `claim` is shown this once: the code
     with which a new token is claimed after that."""
 

@@ -22,25 +22,25 @@ SHARE = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class BudgetWindow:
     """One period of a budget, Unix seconds: from `start` until before `end`; None: it never ends."""
 
     start: int
     end: int | None
 
 
-def window_at(period: Period, at: float) -> Window:
+def window_at(period: Period, at: float) -> BudgetWindow:
     """The calendar period in UTC in which `at` (Unix seconds) falls. Weeks begin on Monday."""
     if period == "total":
-        return Window(0, None)
+        return BudgetWindow(0, None)
     if period == "month":
         day = datetime.fromtimestamp(int(at), UTC)
         following = (day.year + 1, 1) if day.month == 12 else (day.year, day.month + 1)
         first, end = datetime(day.year, day.month, 1, tzinfo=UTC), datetime(*following, 1, tzinfo=UTC)
-        return Window(int(first.timestamp()), int(end.timestamp()))
+        return BudgetWindow(int(first.timestamp()), int(end.timestamp()))
     length, begin = LENGTHS[period], MONDAY if period == "week" else 0
     start = (int(at) - begin) // length * length + begin
-    return Window(start, start + length)
+    return BudgetWindow(start, start + length)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Claim:
 
     lease: str
     series: str
-    window: Window
+    window: BudgetWindow
     used: int = 0
     reserved: int = 0
     keep: int = 0

@@ -256,7 +256,7 @@ class Bound:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class AnswerInputs:
     """The inputs, besides the body, that determine the answer to a request. Used to answer from a cache.
 
     `context`: everything else that goes upstream and may change the answer (operation, target, query, headers).
@@ -321,7 +321,7 @@ class Message:
     plan: Any = None
     """The result of `read` that `dispatch` needs (for example the chosen provider); opaque to the pipeline."""
     reckon: Callable[[bytes], Bound] | None = None
-    question: Question | None = None
+    question: AnswerInputs | None = None
     layout: Layout | None = None
     """The positions of texts in the message and in its reply; None: there are no texts, and nothing is inspected."""
     stream: Stream | None = None
@@ -461,7 +461,7 @@ it was, and is not known to have used anything. Called exactly once. Cannot fail
 
 
 @dataclass(frozen=True, slots=True)
-class Hold:
+class Reservation:
     """The reservation of one limit. `granted`: a bound lower than the message's own, which dispatch must obey."""
 
     settle: Settle
@@ -483,7 +483,7 @@ class Reserved:
     """Every limit has room for it; `holds` are those that set something aside."""
 
     approved: Approved
-    holds: tuple[Hold, ...]
+    holds: tuple[Reservation, ...]
 
     @property
     def inspected(self) -> Inspected:

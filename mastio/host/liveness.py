@@ -13,7 +13,7 @@ from pathlib import Path
 from time import monotonic
 
 from mastio.host.host_memory import GONE_SECONDS, LIVENESS, HostMemory
-from mastio.host.metrics import Figures
+from mastio.host.metrics import MeasuredGauge
 from mastio.settings import CONTROL_SLOT
 
 EVERY = 0.25
@@ -51,9 +51,9 @@ class Liveness:
             self.sign(slot)
             await asyncio.sleep(EVERY)
 
-    def measure(self) -> Iterable[Figures]:
+    def measure(self) -> Iterable[MeasuredGauge]:
         """For `/metrics`."""
-        yield Figures(
+        yield MeasuredGauge(
             "mastio_process_up",
             "1 while a process of the appliance gives signs of life.",
             ("process",),

@@ -23,7 +23,7 @@ BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0,
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class MeasuredGauge:
     """A gauge that is measured when it is asked for: what it is, and its values by their labels."""
 
     name: str
@@ -32,7 +32,7 @@ class Figures:
     values: tuple[tuple[tuple[str, ...], float], ...]
 
 
-Measure = Callable[[], Iterable[Figures]]
+Measure = Callable[[], Iterable[MeasuredGauge]]
 
 
 class Measured(Collector):

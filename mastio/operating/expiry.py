@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 
 from mastio.exchange.records import Directory
-from mastio.host.metrics import Figures
+from mastio.host.metrics import MeasuredGauge
 from mastio.identity.rotation import in_force
 from mastio.pki.public import PublicAuthority
 
@@ -18,16 +18,16 @@ WITHIN = (0, HOUR, 6 * HOUR, DAY, 7 * DAY, 30 * DAY)
 """Seconds. 0 counts what has ended already and is still there."""
 
 
-def measure(authority: PublicAuthority, directory: Directory, now: Callable[[], float]) -> Iterator[Figures]:
+def measure(authority: PublicAuthority, directory: Directory, now: Callable[[], float]) -> Iterator[MeasuredGauge]:
     """The figures of this moment."""
     at = now()
-    yield Figures(
+    yield MeasuredGauge(
         "mastio_certificate_not_after_seconds",
         "When a certificate of the appliance ends, Unix seconds.",
         ("what", "id"),
         tuple(((what, name), end) for what, name, end in _certificates(authority, at)),
     )
-    yield Figures(
+    yield MeasuredGauge(
         "mastio_credentials_expiring",
         "Credentials in force that end within so many seconds; 0: that have ended.",
         ("kind", "within"),
@@ -38,13 +38,13 @@ def measure(authority: PublicAuthority, directory: Directory, now: Callable[[], 
         ),
     )
     statuses = [agent.status for agent in directory.agents.values()]
-    yield Figures(
+    yield MeasuredGauge(
         "mastio_agents",
         "Enrolled agents.",
         ("status",),
         tuple(((status,), float(statuses.count(status))) for status in ("active", "suspended", "revoked")),
     )
-    yield Figures(
+    yield MeasuredGauge(
         "mastio_directory_version",
         "Version of the configuration in the memory of the worker that answers; it grows with each change.",
         (),

@@ -55,7 +55,7 @@ class Untrusted(aiohttp.ClientError):
 
 
 @dataclass(frozen=True, slots=True)
-class Own:
+class OwnEndpoints:
     """The appliance's own endpoints, which it must never connect to: `ports` on any address of this machine, `doors`
     (host and port) by name.
     """
@@ -90,7 +90,9 @@ def is_local(address: Address) -> bool:
 class Judge:
     """Says of one upstream's names and addresses whether they may be connected to. Each raises `ForbiddenAddress`."""
 
-    def __init__(self, allowed: tuple[Network, ...], own: Own, is_local: Callable[[Address], bool] = is_local) -> None:
+    def __init__(
+        self, allowed: tuple[Network, ...], own: OwnEndpoints, is_local: Callable[[Address], bool] = is_local
+    ) -> None:
         self._allowed = allowed
         self._own = own
         self._is_local = is_local

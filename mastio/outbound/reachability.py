@@ -28,30 +28,30 @@ CONNECT_WITHIN = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Obstacle:
+class FailedStep:
     """The step that fails, and why, in one sentence."""
 
     step: Step
     reason: str
 
 
-async def find_obstacle(target: Target, judge: Judge, resolver: Resolver) -> Obstacle | None:
+async def find_obstacle(target: Target, judge: Judge, resolver: Resolver) -> FailedStep | None:
     """Returns the problem with the name or its addresses, or None. Connects to name servers only."""
     try:
         async with asyncio.timeout(RESOLVE_WITHIN):
             await resolve(target.host, target.port, judge, resolver)
     except ForbiddenAddress as error:
-        return Obstacle("address", str(error))
+        return FailedStep("address", str(error))
     except TimeoutError:
-        return Obstacle("resolve", f"The name {target.host} was not resolved in time.")
+        return FailedStep("resolve", f"The name {target.host} was not resolved in time.")
     except OSError as error:
-        return Obstacle("resolve", f"{target.host}: {error}")
+        return FailedStep("resolve", f"{target.host}: {error}")
     return None
 
 
 async def find_obstacle_to_tls(
     target: Target, judge: Judge, resolver: Resolver, tls: ssl.SSLContext | None, pin: bytes | None
-) -> Obstacle | None:
+) -> FailedStep | None:
     """The same, and whether there is a connection and, for https, TLS with a certificate that is accepted."""
     obstacle = await find_obstacle(target, judge, resolver)
     if obstacle is not None:
@@ -61,11 +61,11 @@ async def find_obstacle_to_tls(
         async with asyncio.timeout(CONNECT_WITHIN):
             link = await connect(target.host, target.port, socket.SOCK_STREAM, judge, resolver)
     except ForbiddenAddress as error:
-        return Obstacle("address", str(error))
+        return FailedStep("address", str(error))
     except TimeoutError:
-        return Obstacle("connect", f"{where} did not take the connection in time.")
+        return FailedStep("connect", f"{where} did not take the connection in time.")
     except OSError as error:
-        return Obstacle("connect", f"{where} did not take the connection: {error.strerror or error}.")
+        return FailedStep("connect", f"{where} did not take the connection: {error.strerror or error}.")
     if target.scheme != "https":
         link.close()
         return None
@@ -75,7 +75,7 @@ async def find_obstacle_to_tls(
 
 async def _find_tls_obstacle(
     link: socket.socket, target: Target, where: str, context: ssl.SSLContext, pin: bytes | None
-) -> Obstacle | None:
+) -> FailedStep | None:
     """Takes the connection over, and closes it."""
     writer: asyncio.StreamWriter | None = None
     try:
@@ -83,13 +83,13 @@ async def _find_tls_obstacle(
             writer = await secure(link, context, target.host)
         shown: ssl.SSLObject = writer.get_extra_info("ssl_object")
         if pin is not None and not is_pinned(shown.getpeercert(binary_form=True), pin):
-            return Obstacle("tls", f"The certificate of {where} is not the pinned one.")
+            return FailedStep("tls", f"The certificate of {where} is not the pinned one.")
     except ssl.SSLCertVerificationError as error:
-        return Obstacle("tls", f"The certificate of {where} is not accepted: {error.verify_message.rstrip('.')}.")
+        return FailedStep("tls", f"The certificate of {where} is not accepted: {error.verify_message.rstrip('.')}.")
     except TimeoutError:
-        return Obstacle("tls", f"{where} did not finish the TLS handshake in time.")
+        return FailedStep("tls", f"{where} did not finish the TLS handshake in time.")
     except OSError:
-        return Obstacle("tls", f"{where} does not speak TLS 1.2 or 1.3, or refuses the appliance's certificate.")
+        return FailedStep("tls", f"{where} does not speak TLS 1.2 or 1.3, or refuses the appliance's certificate.")
     finally:
         if writer is None:
             link.close()

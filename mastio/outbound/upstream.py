@@ -28,8 +28,17 @@ from yarl import URL
 
 from mastio.exchange.errors import DispatchError, UpstreamTimeout
 from mastio.exchange.target import Target, parse_base_url, parse_networks
-from mastio.outbound.connector import ATTEMPT, Attempt, CleanConnector, ForbiddenAddress, Judge, Own, Untrusted, connect
-from mastio.outbound.reachability import Obstacle, find_obstacle, find_obstacle_to_tls
+from mastio.outbound.connector import (
+    ATTEMPT,
+    Attempt,
+    CleanConnector,
+    ForbiddenAddress,
+    Judge,
+    OwnEndpoints,
+    Untrusted,
+    connect,
+)
+from mastio.outbound.reachability import FailedStep, find_obstacle, find_obstacle_to_tls
 from mastio.outbound.resolver import Resolver
 from mastio.outbound.tls import make_context, parse_pin
 from mastio.outbound.upload import PIECE, Upload, close_pieces, cut
@@ -338,8 +347,8 @@ class Pools:
     """`services.Upstreams`: makes pools and closes them all at the end. One resolver serves them all, one TLS context
     all that bring none."""
 
-    def __init__(self, own: Own | None = None, resolver: Resolver | None = None) -> None:
-        self._own = own or Own()
+    def __init__(self, own: OwnEndpoints | None = None, resolver: Resolver | None = None) -> None:
+        self._own = own or OwnEndpoints()
         self._resolver = resolver or Resolver()
         self._pools: set[Pool] = set()
 
@@ -381,7 +390,7 @@ class Pools:
         pin: str | None = None,
         *,
         connects: bool = True,
-    ) -> Obstacle | None:
+    ) -> FailedStep | None:
         """Raises `TargetError`, and `TlsError` for a pin that is none."""
         target, judge = parse_base_url(base_url), Judge(parse_networks(allow_addresses), self._own)
         if not connects:

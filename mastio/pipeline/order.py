@@ -46,7 +46,6 @@ from mastio.exchange.values import (
     Decision,
     Deny,
     Entry,
-    Hold,
     Inspected,
     Intake,
     Message,
@@ -57,6 +56,7 @@ from mastio.exchange.values import (
     Recorded,
     Reply,
     RequestHead,
+    Reservation,
     Reserved,
     Route,
     Timings,
@@ -81,9 +81,9 @@ from mastio.pipeline.asgi_io import (
 from mastio.pipeline.refusal_log import RefusalLog
 from mastio.pipeline.refusal_rate import Refusals, network_of
 from mastio.pipeline.reply import Answer
-from mastio.pipeline.reply_inspection import Watching, describe
+from mastio.pipeline.reply_inspection import ReplyInspection, describe
 from mastio.plugin.hooks import Hooks
-from mastio.plugin.services import Services, Wanted
+from mastio.plugin.services import ApprovalRequest, Services
 from mastio_primitives.asgi import ClientGone, RawHeaders, Receive, Send, send_response
 
 log = logging.getLogger("mastio.pipeline")
@@ -434,7 +434,9 @@ class Pipeline:
         read = inspected.authorized.read
         head, principal, action = read.authenticated.received.head, read.authenticated.principal, read.action
         raw = read.message.raw
-        approval = await self._services.approvals.wait(Wanted(head, principal, action, inspected.message, raw, asked))
+        approval = await self._services.approvals.wait(
+            ApprovalRequest(head, principal, action, inspected.message, raw, asked)
+        )
         if approval.refusal is not None:
             progress.decision = _describe_decision(asked, hold=approval.hold)
             raise approval.refusal
@@ -458,7 +460,7 @@ class Pipeline:
         started = perf_counter()
         inspected = approved.inspected
         read = inspected.authorized.read
-        holds: list[Hold] = []
+        holds: list[Reservation] = []
         with ExitStack() as undo:
             for reserve in self._reservers:
                 held = await reserve(read.authenticated.principal, read.action, inspected.message)
@@ -624,10 +626,10 @@ class Pipeline:
             entry = replace(entry, request={**said, **masked})
         return await self._record(entry)
 
-    def watch(self, recorded: Recorded) -> Watching | None:
+    def watch(self, recorded: Recorded) -> ReplyInspection | None:
         """Returns the state that runs the inspectors' watches over the reply; None if there are none."""
         layout, watches = recorded.message.layout, recorded.inspected.watches
-        return Watching(layout, watches) if watches and layout is not None and layout.sees_reply else None
+        return ReplyInspection(layout, watches) if watches and layout is not None and layout.sees_reply else None
 
     def annotate(self, recorded: Recorded, reply: Reply) -> RawHeaders:
         return [pair for annotate in self._annotators for pair in _raw(annotate(recorded, reply))]

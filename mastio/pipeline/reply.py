@@ -17,7 +17,7 @@ from mastio.exchange.errors import AuditError, MastioError
 from mastio.exchange.inspection import Finding
 from mastio.exchange.values import Entry, Recorded, Reply, Stream, Timings, Window
 from mastio.http.problem import error_event
-from mastio.pipeline.reply_inspection import Watching, describe
+from mastio.pipeline.reply_inspection import ReplyInspection, describe
 from mastio_primitives.asgi import RawHeaders, Send, send_body, send_response, send_start
 
 
@@ -30,7 +30,7 @@ class Stages(Protocol):
 
     def mask_facts(self, recorded: Recorded, facts: dict[str, Any]) -> dict[str, Any]: ...
 
-    def watch(self, recorded: Recorded) -> Watching | None: ...
+    def watch(self, recorded: Recorded) -> ReplyInspection | None: ...
 
     def annotate(self, recorded: Recorded, reply: Reply) -> RawHeaders: ...
 
@@ -116,7 +116,7 @@ class Answer:
         finally:
             await reply.close()
 
-    async def _inspect(self, body: bytes, watching: Watching) -> bytes:
+    async def _inspect(self, body: bytes, watching: ReplyInspection) -> bytes:
         started = perf_counter()
         data = await watching.whole(body)
         self._timings.inspect += perf_counter() - started

@@ -19,7 +19,7 @@ from mastio.reading.piecemeal import drop_piecemeal
 from mastio_primitives.asgi import RawHeaders
 
 
-class Watching:
+class ReplyInspection:
     """The inspection of one reply by the watches of its exchange. Not made for exchanges without watches."""
 
     __slots__ = ("_layout", "_rewriter", "_uninspected", "_watches")

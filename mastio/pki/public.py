@@ -13,7 +13,7 @@ from mastio.exchange.errors import ConfigurationError
 from mastio.identity.rotation import current, in_force, next_change
 from mastio.identity.trust import Trust
 from mastio.pki.certificates import encode_der
-from mastio.pki.ring import Generation, Ring, read_ring, signature_of
+from mastio.pki.ring import AuthorityRing, Generation, read_ring, signature_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class RingState:
     """The ring as it was read, and who of it is in force. It holds from `since` until `until`, Unix seconds."""
 
     signature: tuple[int, int] | None
-    ring: Ring
+    ring: AuthorityRing
     root: Generation
     intermediate: Generation
     trust: Trust
@@ -99,7 +99,7 @@ class PublicAuthority:
         self._state = read_state(self.folder, now)
 
     @property
-    def ring(self) -> Ring:
+    def ring(self) -> AuthorityRing:
         """Every generation, with its dates."""
         return self._state.ring
 

@@ -41,7 +41,7 @@ class Generation:
 
 
 @dataclass(frozen=True, slots=True)
-class Ring:
+class AuthorityRing:
     """Every generation that is remembered, the oldest first."""
 
     roots: tuple[Generation, ...]
@@ -60,9 +60,9 @@ class Ring:
             certificates.append(root.cross)
         return tuple(certificates)
 
-    def retire(self, now: float, retire_at: float, *, roots: bool) -> Ring:
+    def retire(self, now: float, retire_at: float, *, roots: bool) -> AuthorityRing:
         """With an end for every intermediate (and root) of today; what ended before is forgotten."""
-        return Ring(
+        return AuthorityRing(
             _with_end(self.roots, now, retire_at) if roots else self.roots,
             _with_end(self.intermediates, now, retire_at),
         )
@@ -84,15 +84,15 @@ def signature_of(folder: Path) -> tuple[int, int] | None:
     return status.st_mtime_ns, status.st_ino
 
 
-def read_ring(folder: Path) -> Ring:
+def read_ring(folder: Path) -> AuthorityRing:
     """Raises `ConfigurationError` when a file is missing or does not fit."""
     try:
         if not (folder / RING).exists():
             root, intermediate = _read_certificate(folder, "root"), _read_certificate(folder, "intermediate")
-            ring = Ring((_first("root", root),), (_first("intermediate", intermediate, "root"),))
+            ring = AuthorityRing((_first("root", root),), (_first("intermediate", intermediate, "root"),))
         else:
             known = orjson.loads((folder / RING).read_bytes())
-            ring = Ring(
+            ring = AuthorityRing(
                 tuple(_read(folder, entry) for entry in known["roots"]),
                 tuple(_read(folder, entry) for entry in known["intermediates"]),
             )
@@ -104,7 +104,7 @@ def read_ring(folder: Path) -> Ring:
     return ring
 
 
-def write_ring(folder: Path, ring: Ring) -> None:
+def write_ring(folder: Path, ring: AuthorityRing) -> None:
     """The commit point of a rotation: the certificates and keys that it names must be there already."""
     known = {
         "roots": [_encode(one) for one in ring.roots],
@@ -176,7 +176,7 @@ def _read_certificate(folder: Path, name: str) -> x509.Certificate:
     return x509.load_pem_x509_certificate((folder / f"{name}.crt").read_bytes())
 
 
-def _verify(ring: Ring) -> None:
+def _verify(ring: AuthorityRing) -> None:
     """Every intermediate is by its root. Raises `ValueError` or `InvalidSignature`."""
     roots = {root.id: root.certificate for root in ring.roots}
     if not roots or not ring.intermediates:

@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from mastio.pki.authority import INTERMEDIATE_SECONDS, ROOT_SECONDS
 from mastio.pki.certificates import Issuer, build_cross, build_intermediate, build_root
-from mastio.pki.ring import Generation, Ring, next_id, read_issuer, read_ring, write_generation, write_ring
+from mastio.pki.ring import AuthorityRing, Generation, next_id, read_issuer, read_ring, write_generation, write_ring
 
 
 def rotate_intermediate(folder: Path, trust_domain: str, now: float, active_from: float, retire_at: float) -> None:
@@ -44,7 +44,7 @@ def rotate_root(folder: Path, trust_domain: str, now: float, active_from: float,
         write_generation(folder, root, key)
         made = _make_intermediate(folder, trust_domain, root.id, new, now, active_from)
         retired = ring.retire(now, retire_at, roots=True)
-        write_ring(folder, Ring((*retired.roots, root), (*retired.intermediates, made)))
+        write_ring(folder, AuthorityRing((*retired.roots, root), (*retired.intermediates, made)))
 
 
 def _make_intermediate(

@@ -19,7 +19,7 @@ from mastio_primitives.command_line import plain as plain
 from mastio_primitives.files import write_private
 
 
-class Held(Exception):
+class ChangeHeld(Exception):
     """The change was not carried out: it waits for another admin. `hold` is the appliance's answer."""
 
     def __init__(self, hold: dict[str, Any]) -> None:
@@ -51,19 +51,20 @@ def administer(args: argparse.Namespace) -> int:
         except Refused as refusal:
             print(f"mastio: {plain(refusal.message)}", file=sys.stderr)
             return 1
-        except Held as held:
+        except ChangeHeld as held:
             print_held(args, held.hold)
     return 0
 
 
 def raise_if_held(reply: httpx.Response) -> None:
-    """Four eyes: 202 with the path where another admin approves. Raises `Held`, so that no verb takes it for done."""
+    """Four eyes: 202 with the path where another admin approves. Raises `ChangeHeld`, so that no verb takes it for
+    done."""
     if reply.status_code != 202:
         return
     reply.read()
     document = json.loads(reply.content)
     if isinstance(document, dict) and "approve" in document:
-        raise Held(document)
+        raise ChangeHeld(document)
 
 
 def tell_warning(reply: httpx.Response) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Protocol, TypeVar, cast
 
-from mastio.exchange.budgets import Usage, Window
+from mastio.exchange.budgets import BudgetWindow, Usage
 from mastio.exchange.records import Directory
 from mastio.exchange.values import Role, Route
 from mastio.plugin.fields import Answer, Body
@@ -64,7 +64,7 @@ class Desk(Protocol):
     def read_secret(self, path: str) -> str:
         """The secret in a file below the folders for secrets. Raises `SecretFileError` (a `ValueError`)."""
 
-    async def usage(self, places: Iterable[tuple[str, Window]]) -> Mapping[str, Usage]:
+    async def usage(self, places: Iterable[tuple[str, BudgetWindow]]) -> Mapping[str, Usage]:
         """The amounts spent in windows of budgets, by series. Raises `Unavailable`."""
 
 

@@ -14,7 +14,7 @@ is the order in which hooks of one stage are called.
 | authorize | `authorize` | `None`: abstain; `Allow`; `NeedsApproval` | `Deny`; one Deny wins, no Allow is a Deny |
 | inspect | `inspect` | `Pass`, `Redact` | `Block` |
 | inspect | `authorize_content` | `None`: abstain; `Allow` | `Deny`; one Deny wins |
-| reserve | `reserve` | `None`: no limit concerns it; a `Hold` | `Denied` (429) |
+| reserve | `reserve` | `None`: no limit concerns it; a `Reservation` | `Denied` (429) |
 | record | `record` | the index of the entry, once it is durable | `AuditError` |
 | dispatch | `dispatch[kind]` | `Reply` | `DispatchError` and the other errors of `errors.py` |
 | dispatch | `around[kind]` | a dispatch that may answer in place of the one it is given, or call it | the same |
@@ -46,13 +46,13 @@ from mastio.exchange.values import (
     Credential,
     Decision,
     Entry,
-    Hold,
     Intake,
     Message,
     Principal,
     Recorded,
     Reply,
     RequestHead,
+    Reservation,
     Route,
 )
 from mastio.plugin.collection import Collection
@@ -85,7 +85,7 @@ AuthorizeContent = Callable[[Principal, Action, Sequence[Finding]], Awaitable[De
 what was found. An `Allow` takes the place of the one given before, but never of
 a `NeedsApproval`."""
 
-Reserve = Callable[[Principal, Action, Message], Awaitable[Hold | None]]
+Reserve = Callable[[Principal, Action, Message], Awaitable[Reservation | None]]
 """Sets aside what the exchange may use, before its intent. Called in plugin order until one refuses, and then those
 before it are settled with nothing. Its `settle` is called once, when the exchange is over, however it ended."""
 

@@ -16,7 +16,7 @@ from socket import SocketKind, socket
 from ssl import SSLContext
 from typing import Protocol
 
-from mastio.exchange.budgets import Claim, Grant, Usage, Window
+from mastio.exchange.budgets import BudgetWindow, Claim, Grant, Usage
 from mastio.exchange.errors import Denied
 from mastio.exchange.inspection import Finding
 from mastio.exchange.records import Directory
@@ -69,13 +69,13 @@ class Leases(Protocol):
     async def sweep(self, now: float) -> None:
         """Now and then: the same for workers that are gone; what is long over is removed. Raises `Unavailable`."""
 
-    async def usage(self, places: Iterable[tuple[str, Window]]) -> Mapping[str, Usage]:
+    async def usage(self, places: Iterable[tuple[str, BudgetWindow]]) -> Mapping[str, Usage]:
         """The amounts spent in these windows, by series; a series without any lease is left out. Raises
         `Unavailable`."""
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ApprovalRequest:
     """An action of an agent that needs a human's approval. `message` is the message after inspection, `raw` the
     original bytes.
     """
@@ -101,7 +101,7 @@ class Approval:
 class Approvals(Protocol):
     """The approvals by humans of what agents ask for, shared by all workers and replicas."""
 
-    async def wait(self, wanted: Wanted) -> Approval:
+    async def wait(self, wanted: ApprovalRequest) -> Approval:
         """Asks for it, once for the very same request, and waits for an answer. Raises `Denied` (rate_limited) for who
         asks too much, and `Unavailable`."""
 

@@ -26,13 +26,13 @@ from mastio.host.host_memory import HostMemory
 from mastio.host.in_step import InStep
 from mastio.host.lag import LoopLag
 from mastio.host.liveness import Liveness
-from mastio.host.metrics import Figures, Telemetry
+from mastio.host.metrics import MeasuredGauge, Telemetry
 from mastio.http.edge import read_edge_headers
 from mastio.http.problem import render
 from mastio.http.routes import RouteTable, routes_of_plane
 from mastio.operating.expiry import measure
 from mastio.operating.probes import HEALTH, JSON, Readiness
-from mastio.outbound.connector import Own
+from mastio.outbound.connector import OwnEndpoints
 from mastio.outbound.resolver import Resolver
 from mastio.outbound.upstream import Pools
 from mastio.pipeline.admission import Admission, Shares
@@ -316,7 +316,7 @@ def _services(
     )
 
 
-def _measure(authority: PublicAuthority, directory: HotDirectory, liveness: Liveness) -> Iterator[Figures]:
+def _measure(authority: PublicAuthority, directory: HotDirectory, liveness: Liveness) -> Iterator[MeasuredGauge]:
     yield from measure(authority, directory, time.time)
     yield from liveness.measure()
 
@@ -326,7 +326,7 @@ def _label(slot: int) -> str:
     return "control" if slot == CONTROL_SLOT else str(slot)
 
 
-def own(settings: Settings, database_url: str) -> Own:
+def own(settings: Settings, database_url: str) -> OwnEndpoints:
     """The addresses of the appliance itself, its workers and its database included. No upstream may have one of
     them."""
     public = parse_base_url(settings.server.public_url)
@@ -338,7 +338,7 @@ def own(settings: Settings, database_url: str) -> Own:
     database = make_url(database_url)
     if not database_url.startswith("sqlite"):
         ports.add(database.port or POSTGRESQL)
-    return Own(frozenset(ports), frozenset({(public.host, public.port)}))
+    return OwnEndpoints(frozenset(ports), frozenset({(public.host, public.port)}))
 
 
 def node_name(data: Path) -> str:

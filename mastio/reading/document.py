@@ -136,7 +136,7 @@ _LEAF = re.compile(rb'"[^"]*"|-?[0-9][0-9.eE+-]*')
 Kind = Literal["string", "name", "number"]
 
 
-class Said(str):
+class SkippedText(str):
     """A string of a document that is not for its reader: somebody else has looked at it."""
 
     __slots__ = ()
@@ -375,7 +375,7 @@ class Document:
                     self._see_number(value, carrier, own)
             elif has_many_digits(value):
                 self._note("numbers", len(repr(value)))
-        elif isinstance(value, Said):
+        elif isinstance(value, SkippedText):
             self._count += 1
 
     def _see_number(self, value: float, carrier: Carrier, own: str) -> None:

@@ -30,7 +30,7 @@ from mastio.exchange.inspection import (
 )
 from mastio.http.strictjson import JsonError, parse
 from mastio.reading.blobs import LONG_BLOB, Sieve
-from mastio.reading.document import Document, Said
+from mastio.reading.document import Document, SkippedText
 from mastio.reading.fragments import Channel, JsonText, PlainText
 from mastio.reading.frames import Frame, is_object_to_others, split_array, split_events
 from mastio.reading.piecemeal import drop_piecemeal
@@ -247,7 +247,7 @@ class StreamRewriter:
                 new += channel.close()
                 del self._channels[delta.channel], last[delta.channel]
                 self._tails.pop(delta.channel, None)
-            delta.holder[delta.member] = Said(new)
+            delta.holder[delta.member] = SkippedText(new)
             changed = changed or new != text
         return changed, labels, last
 
@@ -303,7 +303,7 @@ class StreamRewriter:
                     data = orjson.dumps(event)
                 for delta in list(self._shape.deltas(event)) if isinstance(event, dict) else ():
                     if not delta.is_label:
-                        delta.holder[delta.member] = Said(delta.holder[delta.member])
+                        delta.holder[delta.member] = SkippedText(delta.holder[delta.member])
                 document = Document(data, event, self._shape.names, "assistant")
         else:
             if is_clean and len(self._clean) < MAX_CLEAN:

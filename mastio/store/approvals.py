@@ -21,7 +21,7 @@ from mastio.exchange.errors import Denied
 from mastio.exchange.records import Directory, Hold
 from mastio.exchange.values import Message, NeedsApproval
 from mastio.outbound.request_headers import TRACING
-from mastio.plugin.services import Approval, Wanted
+from mastio.plugin.services import Approval, ApprovalRequest
 from mastio.store.holds import CONTENT, HoldStore, new_hold_id
 
 LOOK_EVERY = 0.5
@@ -47,7 +47,7 @@ class StoredApprovals:
         self._now = now
         self._waiting = 0
 
-    async def wait(self, wanted: Wanted) -> Approval:
+    async def wait(self, wanted: ApprovalRequest) -> Approval:
         hold = await self._holds.ask(self._describe(wanted))
         if hold.status == "pending" and wanted.asked.wait > 0 and self._waiting < MAX_WAITING:
             self._waiting += 1
@@ -69,7 +69,7 @@ class StoredApprovals:
             hold = await self._holds.get(hold.id, self._now())
         return hold
 
-    def _describe(self, wanted: Wanted) -> Hold:
+    def _describe(self, wanted: ApprovalRequest) -> Hold:
         head, principal, action, now = wanted.head, wanted.principal, wanted.action, self._now()
         agent = self._directory.agents[principal.name]
         sent = hashlib.sha256(wanted.raw).hexdigest()
@@ -93,7 +93,7 @@ class StoredApprovals:
         )
 
 
-def describe(wanted: Wanted) -> dict[str, Any]:
+def describe(wanted: ApprovalRequest) -> dict[str, Any]:
     """The approver's view of an action: names, numbers, and content only where the settings allow it."""
     action, attributes = wanted.action, wanted.action.attributes
     said: dict[str, Any] = {
@@ -123,7 +123,7 @@ def _bound(message: Message) -> list[object]:
     return [headers, [part.decode("latin-1") for part in context]]
 
 
-def _describe_head(wanted: Wanted) -> dict[str, Any]:
+def _describe_head(wanted: ApprovalRequest) -> dict[str, Any]:
     """The query and the headers that go upstream. A cookie is a secret of the agent's: its length alone."""
     said: dict[str, Any] = {}
     if wanted.head.query:

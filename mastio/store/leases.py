@@ -23,7 +23,7 @@ from typing import Any
 import orjson
 from sqlalchemy import Connection, Row, bindparam, delete, func, insert, or_, select, text, tuple_, update
 
-from mastio.exchange.budgets import Claim, Grant, Usage, Window, decide
+from mastio.exchange.budgets import BudgetWindow, Claim, Grant, Usage, decide
 from mastio.exchange.errors import Unavailable
 from mastio.plugin.services import Worker
 from mastio.store.sql.engine import Database
@@ -110,7 +110,7 @@ class LeaseStore:
 
         await self._database.write(work)
 
-    async def usage(self, places: Iterable[tuple[str, Window]]) -> dict[str, Usage]:
+    async def usage(self, places: Iterable[tuple[str, BudgetWindow]]) -> dict[str, Usage]:
         """By series. Raises `Unavailable`."""
         return await read_usage(self._database, places)
 
@@ -162,12 +162,12 @@ class UsageStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def read(self, places: Iterable[tuple[str, Window]]) -> dict[str, Usage]:
+    async def read(self, places: Iterable[tuple[str, BudgetWindow]]) -> dict[str, Usage]:
         """By series; where nothing was spent yet, there is none."""
         return await read_usage(self._database, places)
 
 
-async def read_usage(database: Database, places: Iterable[tuple[str, Window]]) -> dict[str, Usage]:
+async def read_usage(database: Database, places: Iterable[tuple[str, BudgetWindow]]) -> dict[str, Usage]:
     wanted = {(series, window.start) for series, window in places}
     if not wanted:
         return {}
@@ -191,7 +191,7 @@ def _place(claim: Claim) -> tuple[str, int]:
     return claim.series, claim.window.start
 
 
-def _take(connection: Connection, series: str, window: Window) -> Row[Any]:
+def _take(connection: Connection, series: str, window: BudgetWindow) -> Row[Any]:
     """The row of a window, for nobody else until the end of the transaction. Made where there was none."""
     place = {"this": series, "since": window.start}
     row = connection.execute(_TAKE, place).one_or_none()

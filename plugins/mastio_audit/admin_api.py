@@ -39,13 +39,13 @@ from mastio_audit.query import (
     LOG,
     USAGE,
     USAGE_QUERY,
-    Asked,
     AskedUsage,
-    Past,
+    EntryQuery,
+    LogState,
     nothing_there,
 )
-from mastio_audit.search import Page, Wanted, find_first, read_time, search
-from mastio_audit.spending import Part, Question
+from mastio_audit.search import EntryFilter, Page, find_first, read_time, search
+from mastio_audit.spending import Part, UsageQuery
 from mastio_primitives.transparency import merkle, notes
 from mastio_primitives.transparency.notes import Checkpoint
 
@@ -127,7 +127,7 @@ ROUTES = (
 )
 
 
-class Doors:
+class LogApi:
     """The read and dispatch hooks of the routes above. `reader` is theirs alone. `cosigned`: the file of the newest
     checkpoint that witnesses have signed, if there is one. `enrolled_at`: when the agent of a name got it, Unix
     seconds. `groups_of`: the present groups of an agent."""
@@ -176,7 +176,7 @@ class Doors:
             return _text(await self._read_cosigned())
         return _text(await self._extend(recorded.message.plan))
 
-    async def _extend(self, past: Past) -> bytes:
+    async def _extend(self, past: LogState) -> bytes:
         """A signed checkpoint, after the proof that was asked for with it."""
         head = await self._head()
         size = head.size if past.size is None else past.size
@@ -214,7 +214,7 @@ class Doors:
         return Reply(200, headers, content, facts={"tile": tiles.write_path(tile)})
 
     async def _entries(self, recorded: Recorded) -> Reply:
-        asked: Asked = recorded.message.plan
+        asked: EntryQuery = recorded.message.plan
         head, first = await self._find_ends()
         while True:
             if asked.start is not None and asked.start < first:
@@ -233,7 +233,7 @@ class Doors:
         content = b"".join(entry + b"\n" for _, entry in page.rows)
         return Reply(200, headers, content, facts={"entries": len(page.rows)})
 
-    async def _search(self, principal: Principal, asked: Asked, there: range) -> Page:
+    async def _search(self, principal: Principal, asked: EntryQuery, there: range) -> Page:
         """A page of what the caller may see. For an agent that is its own, since it was enrolled."""
         wanted, within = asked.wanted, asked.cut(there)
         if wanted.since is not None:
@@ -267,13 +267,13 @@ class Doors:
         is_complete = not (first and begin == first)
         return _answer_usage(asked, question, part, is_complete)
 
-    def _complete(self, asked: AskedUsage) -> Question:
+    def _complete(self, asked: AskedUsage) -> UsageQuery:
         """With the default times. Raises `BadRequest`."""
         try:
             since, until = spending.make_period(asked.since, asked.until, self._now())
         except ValueError as error:
             raise BadRequest("The parameter since must not be later than until.") from error
-        return Question(since, until, asked.by, asked.agent, asked.model, self._groups_of)
+        return UsageQuery(since, until, asked.by, asked.agent, asked.model, self._groups_of)
 
     async def _find(self, within: range, limit: int, contained: Sequence[bytes]) -> Sequence[Row]:
         return await self._ask(functools.partial(self._reader.find, within, limit, contained, False))
@@ -355,7 +355,7 @@ class Doors:
         return AuditError("The log is not what was written.", code="audit_damaged", headers=())
 
 
-def _answer_usage(asked: AskedUsage, question: Question, part: Part, is_complete: bool) -> Reply:
+def _answer_usage(asked: AskedUsage, question: UsageQuery, part: Part, is_complete: bool) -> Reply:
     times = {name: timestamp(getattr(question, name)).decode("ascii") for name in ("since", "until")}
     following = None
     if part.following is not None:
@@ -384,6 +384,6 @@ def _text(content: bytes, facts: dict[str, JSON] | None = None) -> Reply:
     return Reply(200, headers, content, facts=facts or {})
 
 
-def _archived(start: int, asked: Asked | None = None) -> BadRequest:
-    link = (asked or Asked(Wanted(), None, DEFAULT_LIMIT, False, {"limit": str(DEFAULT_LIMIT)})).link(start)
+def _archived(start: int, asked: EntryQuery | None = None) -> BadRequest:
+    link = (asked or EntryQuery(EntryFilter(), None, DEFAULT_LIMIT, False, {"limit": str(DEFAULT_LIMIT)})).link(start)
     return BadRequest(f"Entries before {start} are archived.", code="archived", headers=(("Link", link),))

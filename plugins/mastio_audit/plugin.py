@@ -20,7 +20,7 @@ from mastio.exchange.errors import AuditError, ConfigurationError, PluginError
 from mastio.exchange.values import Entry
 from mastio.plugin.hooks import Hooks, Plugin, PluginSettings
 from mastio.plugin.services import Services, Worker
-from mastio_audit.admin_api import ROUTES, Doors
+from mastio_audit.admin_api import ROUTES, LogApi
 from mastio_audit.anchors import Anchors, cosigned_file
 from mastio_audit.anchors.settings import AnchorSettings, verify_quorum
 from mastio_audit.anchors.settings import verify_unique as verify_anchors
@@ -35,7 +35,7 @@ from mastio_audit.log.sqlite import SqliteReader, SqliteStore
 from mastio_audit.log.store import AuditStore, LogReader, StoreError
 from mastio_audit.sinks import carry
 from mastio_audit.sinks.settings import SinkSettings, verify_unique
-from mastio_audit.usage_metrics import BROKEN, Figures, UsageFigures
+from mastio_audit.usage_metrics import BROKEN, UsageFigures, UsageMetrics
 
 
 class AuditSettings(PluginSettings):
@@ -136,7 +136,7 @@ async def setup(settings: AuditSettings, services: Services) -> AsyncIterator[Ho
         agent = services.directory.agents.get(name)
         return () if agent is None else agent.groups
 
-    doors = Doors(open_reader(services), keys, services.now, cosigned_file(services.data), enrolled_at, groups_of)
+    doors = LogApi(open_reader(services), keys, services.now, cosigned_file(services.data), enrolled_at, groups_of)
 
     reserve = make_reserve(lambda: open_reader(services), settings.reserve_megabytes, settings.most_megabytes)
 
@@ -186,7 +186,7 @@ async def _counting(services: Services) -> AsyncIterator[None]:
         yield
         return
     directory = services.directory
-    counting = UsageFigures(open_reader(services), lambda: directory.objects("providers"), services.now, Figures())
+    counting = UsageFigures(open_reader(services), lambda: directory.objects("providers"), services.now, UsageMetrics())
     with contextlib.suppress(*BROKEN):
         await counting.begin()
     task = asyncio.create_task(counting.run(), name="audit-usage")

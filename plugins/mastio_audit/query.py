@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl, urlencode
 from mastio.exchange.errors import BadRequest
 from mastio.exchange.values import Action, Message, Principal, RequestHead
 from mastio_audit.log import tiles
-from mastio_audit.search import EFFECTS, Wanted
+from mastio_audit.search import EFFECTS, EntryFilter
 from mastio_audit.spending import DIMENSIONS, LATEST, Dimension
 
 LOG: Final = "/v1/audit/log"
@@ -57,7 +57,7 @@ _MODEL = re.compile(r"[^\x00-\x1f\x7f]{1,300}")
 
 
 @dataclass(frozen=True, slots=True)
-class Past:
+class LogState:
     """The log as it was with `size` entries (None: as it is), and that it extends the one of `old` (None: no proof)."""
 
     size: int | None
@@ -65,11 +65,11 @@ class Past:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class EntryQuery:
     """A parsed request for entries. `start` None: from the first stored entry, or, with the newest first, from the
     last. `query` is what the next page asks for as well."""
 
-    wanted: Wanted
+    wanted: EntryFilter
     start: int | None
     limit: int
     newest_first: bool
@@ -121,7 +121,7 @@ def read_checkpoint(head: RequestHead, principal: Principal, body: bytes) -> tup
     if head.path != f"{LOG}/checkpoint":
         return read_plain(head, principal, body)
     query = _parse_query(head, names_of(CHECKPOINT_QUERY))
-    return _action(head), Message(body, plan=Past(query.get("size"), query.get("old")))
+    return _action(head), Message(body, plan=LogState(query.get("size"), query.get("old")))
 
 
 def read_tile(head: RequestHead, principal: Principal, body: bytes) -> tuple[Action, Message]:
@@ -147,7 +147,9 @@ def read_entries(head: RequestHead, principal: Principal, body: bytes) -> tuple[
     filters = {name: query[name] for name in _FILTERS if name in query}
     since = _parse_time(query["since"]) if "since" in query else None
     kept = {name: value for name, value in query.items() if name not in ("from", "limit")}
-    asked = Asked(Wanted(**filters, since=since), start, limit, order == "desc", {"limit": str(limit), **kept})
+    asked = EntryQuery(
+        EntryFilter(**filters, since=since), start, limit, order == "desc", {"limit": str(limit), **kept}
+    )
     return _action(head), Message(body, plan=asked, details={"from": start or 0, **kept, "limit": limit})
 
 

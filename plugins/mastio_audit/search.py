@@ -27,7 +27,7 @@ EFFECTS: Final = ("allow", "deny", "hold")
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class EntryFilter:
     """The filter of a search; None: any value. `kind` may end with `*`. `since` is Unix time."""
 
     agent: str | None = None
@@ -80,7 +80,13 @@ class Page:
 
 
 async def search(
-    reader: LogReader, wanted: Wanted, within: range, limit: int, *, newest_first: bool = False, most_bytes: int = 2**62
+    reader: LogReader,
+    wanted: EntryFilter,
+    within: range,
+    limit: int,
+    *,
+    newest_first: bool = False,
+    most_bytes: int = 2**62,
 ) -> Page:
     """Look through the indexes of `within`, at most `SCAN` of them, for at most `limit` entries and `most_bytes` of
     them, but at least one. Raises `StoreError`, `ChainError`."""

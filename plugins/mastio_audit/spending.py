@@ -59,7 +59,7 @@ Find = Callable[[range, int, Sequence[bytes]], Awaitable[Sequence[Row]]]
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class UsageQuery:
     """What is to be added up: `since` (included) and `until` (not included) in Unix time, by what, and of whom alone
     (None: of all). `groups`: the groups of an agent, for a report by group."""
 
@@ -112,7 +112,7 @@ class Part:
 
 async def add_up(
     find: Find,
-    question: Question,
+    question: UsageQuery,
     within: range,
     run: Callable[[Callable[[], None]], Awaitable[None]],
     clock: Callable[[], float] = time.monotonic,
@@ -131,7 +131,7 @@ async def add_up(
     return Part(sums, None)
 
 
-def count(rows: Iterable[Row], question: Question, sums: Sums) -> None:
+def count(rows: Iterable[Row], question: UsageQuery, sums: Sums) -> None:
     """Add the outcomes among `rows` that the question is about."""
     first, end = (timestamp(moment).decode("ascii") for moment in (question.since, question.until))
     for _, entry in rows:
@@ -168,7 +168,7 @@ def _count_one(entry: Mapping[str, Any]) -> list[int]:
     return [1, status != "ok", status == "unknown", tokens, written, cached, is_estimated, is_unpriced, cost]
 
 
-def _find_keys(question: Question, agent: str, model: str, day: str) -> list[Key]:
+def _find_keys(question: UsageQuery, agent: str, model: str, day: str) -> list[Key]:
     keys: list[Key] = [()]
     for dimension in question.by:
         if dimension == "group":

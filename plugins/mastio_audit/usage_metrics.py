@@ -126,7 +126,7 @@ class Ranking:
         return {**found, OTHER: (sum(usd for usd, _ in rest), sum(tokens for _, tokens in rest))}
 
 
-class Figures:
+class UsageMetrics:
     """What `/metrics` shows."""
 
     def __init__(self) -> None:
@@ -163,7 +163,7 @@ class UsageFigures:
         reader: LogReader,
         providers: Callable[[], Mapping[str, Provider]],
         now: Callable[[], float],
-        figures: Figures,
+        figures: UsageMetrics,
     ) -> None:
         self._reader = reader
         self._providers = providers

@@ -16,17 +16,22 @@ from typing import NamedTuple, Protocol
 from urllib.parse import unquote_to_bytes
 
 from mastio.exchange.errors import DispatchError
-from mastio.exchange.values import Question, Recorded, Reply, Window
+from mastio.exchange.values import AnswerInputs, Recorded, Reply, Window
 from mastio.plugin.hooks import Dispatch
 from mastio.plugin.services import Services
+from mastio_cache.cache_entry import (
+    KEPT_HEADERS,
+    PIECE,
+    CacheEntry,
+    is_failure,
+)
 from mastio_cache.directives import AnsweredKinds, Course, choose, forbids_keeping, read_wishes
-from mastio_cache.figures import Figures
-from mastio_cache.flights import Flights, Turn
-from mastio_cache.kept import KEPT_HEADERS, PIECE, Kept, is_failure
 from mastio_cache.key import Share, derive, digest, key_of, pack, tenant_of, version_of
 from mastio_cache.memory import Memory
+from mastio_cache.metrics import CacheMetrics
 from mastio_cache.nearness import KINDS, split_text
-from mastio_cache.semantic import Place, Semantic
+from mastio_cache.semantic import QuestionScope, Semantic
+from mastio_cache.single_flight import Flights, Turn
 
 Headers = list[tuple[bytes, bytes]]
 
@@ -36,28 +41,28 @@ NANO = 10**9
 class SecondLevel(Protocol):
     """Answers that other workers kept. Never an error: what cannot be had is not there."""
 
-    async def find(self, key: bytes) -> Kept | None: ...
+    async def find(self, key: bytes) -> CacheEntry | None: ...
 
-    def put(self, key: bytes, kept: Kept) -> None:
+    def put(self, key: bytes, kept: CacheEntry) -> None:
         """Soon, and not waited for."""
 
 
-class Nothing:
+class NoSharedCache:
     """No second level."""
 
-    async def find(self, key: bytes) -> Kept | None:
+    async def find(self, key: bytes) -> CacheEntry | None:
         return None
 
-    def put(self, key: bytes, kept: Kept) -> None:
+    def put(self, key: bytes, kept: CacheEntry) -> None:
         return None
 
 
-class Wanted(NamedTuple):
+class CacheLookup(NamedTuple):
     """What is looked for, by whom, and how."""
 
     tenant: bytes
     key: bytes
-    question: Question
+    question: AnswerInputs
     course: Course
 
 
@@ -92,7 +97,7 @@ class Cache:
         self.room = max_gathering_bytes
         """Bytes that answers under way may still take here, all together."""
         self.flights = Flights()
-        self._figures = Figures()
+        self._figures = CacheMetrics()
         self._version: tuple[int, bytes] | None = None
 
     def around(self, inner: Dispatch) -> Dispatch:
@@ -108,7 +113,7 @@ class Cache:
                 return await self._bypass(inner, recorded)
             tenant = tenant_of(agent, self._share)
             key = self._key(recorded, question, tenant, recorded.message.raw)
-            return await self._answer(inner, recorded, Wanted(tenant, key, question, course))
+            return await self._answer(inner, recorded, CacheLookup(tenant, key, question, course))
 
         return dispatch
 
@@ -117,7 +122,7 @@ class Cache:
         self._figures.count(recorded.action.kind, "bypass")
         return await inner(recorded)
 
-    def _key(self, recorded: Recorded, question: Question, tenant: bytes, body: bytes) -> bytes:
+    def _key(self, recorded: Recorded, question: AnswerInputs, tenant: bytes, body: bytes) -> bytes:
         if self._version is None or self._version[0] != self._directory.version:
             self._version = (
                 self._directory.version,
@@ -127,7 +132,7 @@ class Cache:
         place = pack(action.kind.encode(), action.target.encode(), path.encode())
         return key_of(self._secret, tenant, self._version[1], place, question, body)
 
-    async def _answer(self, inner: Dispatch, recorded: Recorded, wanted: Wanted) -> Reply:
+    async def _answer(self, inner: Dispatch, recorded: Recorded, wanted: CacheLookup) -> Reply:
         key, course = wanted.key, wanted.course
         if course.look:
             kept = self._memory.get(key, self._now(), course.max_age)
@@ -162,7 +167,7 @@ class Cache:
             undo.pop_all()
         return reply
 
-    async def _place(self, recorded: Recorded, wanted: Wanted) -> Place | None:
+    async def _place(self, recorded: Recorded, wanted: CacheLookup) -> QuestionScope | None:
         """Where the question stands among those that were answered, if that is asked for and can be told."""
         if self._semantic is None or recorded.action.kind not in KINDS or recorded.is_redacted:
             return None  # the answer to a near question has the tokens of other values
@@ -173,7 +178,7 @@ class Cache:
         scope = digest(self._secret, (b"scope", self._key(recorded, wanted.question, wanted.tenant, rest)))
         return await self._semantic.place(wanted.tenant, scope, text)
 
-    def _find_near(self, place: Place, course: Course) -> tuple[float, Kept] | None:
+    def _find_near(self, place: QuestionScope, course: Course) -> tuple[float, CacheEntry] | None:
         assert self._semantic is not None
         neighbours, floor = self._semantic.neighbours, self._semantic.settings.floor
         for similarity, key in neighbours.nearest(place.tenant, place.scope, place.vector, floor):
@@ -184,20 +189,20 @@ class Cache:
                 neighbours.remove(place.tenant, place.scope, key)
         return None
 
-    async def _find_second(self, key: bytes, course: Course) -> Kept | None:
+    async def _find_second(self, key: bytes, course: Course) -> CacheEntry | None:
         kept = await self._second.find(key)
         if kept is None or not self._will_do(kept, course):
             return None
         self._memory.put(key, kept)
         return kept
 
-    def _will_do(self, kept: Kept, course: Course) -> bool:
+    def _will_do(self, kept: CacheEntry, course: Course) -> bool:
         age = kept.age(self._now())
         return age < self._ttl and (course.max_age is None or age <= course.max_age)
 
     # --- keeping -----------------------------------------------------------------------------------------------------
 
-    def _watch(self, reply: Reply, recorded: Recorded, key: bytes, turn: Turn, place: Place | None) -> None:
+    def _watch(self, reply: Reply, recorded: Recorded, key: bytes, turn: Turn, place: QuestionScope | None) -> None:
         """Keep what comes, if it is an answer and comes whole. A stream is passed on as it comes."""
         if reply.status != 200:
             turn.give_up()
@@ -216,7 +221,7 @@ class Cache:
             gathering.take(reply.body)
             gathering.complete(recorded, streamed=False)
 
-    def _keep(self, key: bytes, kept: Kept, turn: Turn, place: Place | None) -> None:
+    def _keep(self, key: bytes, kept: CacheEntry, turn: Turn, place: QuestionScope | None) -> None:
         self._memory.put(key, kept)
         if self._semantic is not None and place is not None:
             self._semantic.neighbours.add(place.tenant, place.scope, key, place.vector)
@@ -229,7 +234,7 @@ class Cache:
 
     # --- giving it again ---------------------------------------------------------------------------------------------
 
-    def _replay(self, recorded: Recorded, kept: Kept, similarity: float | None = None) -> Reply:
+    def _replay(self, recorded: Recorded, kept: CacheEntry, similarity: float | None = None) -> Reply:
         """A stream comes in the pieces that it came in, without the pauses between them.
 
         `similarity`: how near the question was that this is the answer to; None: it is the same.
@@ -248,7 +253,7 @@ class Cache:
 class Gathering:
     """The pieces of one reply while it comes. Given up as soon as it is too large, or fails."""
 
-    def __init__(self, cache: Cache, reply: Reply, keep: Callable[[Kept], None], turn: Turn) -> None:
+    def __init__(self, cache: Cache, reply: Reply, keep: Callable[[CacheEntry], None], turn: Turn) -> None:
         self._cache = cache
         self._reply = reply
         self._keep = keep
@@ -275,7 +280,7 @@ class Gathering:
             usage = recorded.meter.usage
             headers = tuple((name, value) for name, value in self._reply.headers if name in KEPT_HEADERS)
             copied = None if usage is None else dict(usage)
-            self._keep(Kept(headers, tuple(pieces), streamed, copied, self._cache.now))
+            self._keep(CacheEntry(headers, tuple(pieces), streamed, copied, self._cache.now))
 
     def give_up(self) -> None:
         self._forget()
@@ -330,14 +335,14 @@ def _set_cache_header(reply: Reply, word: bytes) -> None:
     reply.headers.append((b"x-cache", word))
 
 
-def saved(kept: Kept) -> dict[str, int]:
+def saved(kept: CacheEntry) -> dict[str, int]:
     """The usage of a hit: nothing, and what it would have been."""
     used = kept.usage or {}
     names = ("input_tokens", "output_tokens", "cost_nano_usd")
     return dict.fromkeys(names, 0) | {f"saved_{name}": used[name] for name in (*names, "estimated") if name in used}
 
 
-def hit_headers(kept: Kept, now: float) -> Headers:
+def hit_headers(kept: CacheEntry, now: float) -> Headers:
     """`Age` (RFC 9111 §5.1), what the answer once took, and that it took nothing now."""
     headers = [(b"x-cache", b"HIT"), (b"age", b"%d" % kept.age(now)), (b"x-cost-usd", b"0")]
     used = kept.usage

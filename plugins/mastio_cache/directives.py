@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from mastio.exchange.values import Question
+from mastio.exchange.values import AnswerInputs
 
 AnsweredKinds = Literal["deterministic", "all", "off"]
 """The questions that are answered from the cache: those that have one answer, every one, none."""
@@ -64,7 +64,7 @@ class Course:
         return not (self.look or self.keep or self.only)
 
 
-def choose(answers: AnsweredKinds, question: Question | None, wishes: Wishes) -> Course:
+def choose(answers: AnsweredKinds, question: AnswerInputs | None, wishes: Wishes) -> Course:
     """Who names an age, or wants an answer only if there is one, takes one that might come out otherwise today."""
     if answers == "off" or question is None or wishes.no_store:
         return Course(look=False, keep=False, only=wishes.only_if_cached)

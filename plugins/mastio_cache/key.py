@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import Literal, Protocol
 
 from mastio.exchange.records import Agent
-from mastio.exchange.values import Question
+from mastio.exchange.values import AnswerInputs
 
 Share = Literal["agent", "group", "all"]
 """The agents that may get a cached answer: the same agent, agents of the same groups, every agent."""
@@ -76,6 +76,6 @@ def version_of(policies: Mapping[str, Policy], providers: Mapping[str, Provider]
     return hashlib.sha256(pack(pack(*rules), pack(*places))).digest()
 
 
-def key_of(secret: bytes, tenant: bytes, version: bytes, place: bytes, question: Question, body: bytes) -> bytes:
+def key_of(secret: bytes, tenant: bytes, version: bytes, place: bytes, question: AnswerInputs, body: bytes) -> bytes:
     """32 bytes. `place`: what was asked for, and of whom; `body`: as it goes upstream."""
     return digest(secret, (b"v1", tenant, version, place, pack(*question.context), body))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 
-from mastio_cache.kept import Kept
+from mastio_cache.cache_entry import CacheEntry
 
 
 class Memory:
@@ -17,13 +17,13 @@ class Memory:
     def __init__(self, max_bytes: int, ttl: float) -> None:
         self._max_bytes = max_bytes
         self._ttl = ttl
-        self._kept: OrderedDict[bytes, Kept] = OrderedDict()
+        self._kept: OrderedDict[bytes, CacheEntry] = OrderedDict()
         self.bytes = 0
 
     def __len__(self) -> int:
         return len(self._kept)
 
-    def get(self, key: bytes, now: float, max_age: float | None = None) -> Kept | None:
+    def get(self, key: bytes, now: float, max_age: float | None = None) -> CacheEntry | None:
         """None: there is none, it has expired, or it is older than `max_age` seconds, though others may take it."""
         kept = self._kept.get(key)
         if kept is None:
@@ -37,7 +37,7 @@ class Memory:
         self._kept.move_to_end(key)
         return kept
 
-    def put(self, key: bytes, kept: Kept) -> None:
+    def put(self, key: bytes, kept: CacheEntry) -> None:
         """In place of what was there. What has not been used for longest makes room."""
         self.remove(key)
         if kept.size > self._max_bytes:

@@ -14,7 +14,7 @@ from pydantic import Field
 
 from mastio.plugin.hooks import Hooks, Plugin, PluginSettings
 from mastio.plugin.services import Services
-from mastio_cache.answering import Cache, Nothing, SecondLevel
+from mastio_cache.answering import Cache, NoSharedCache, SecondLevel
 from mastio_cache.directives import AnsweredKinds
 from mastio_cache.key import Share, derive
 from mastio_cache.memory import Memory
@@ -46,7 +46,7 @@ class Settings(PluginSettings):
 async def open_second(settings: Settings, services: Services) -> AsyncIterator[SecondLevel]:
     """The table that workers and replicas share, where the database is PostgreSQL."""
     if not services.database_url.startswith("postgresql") or settings.shared_max_bytes == 0:
-        yield Nothing()
+        yield NoSharedCache()
         return
     # Imported only where it is used: its driver would cost a worker on SQLite memory for nothing.
     shared = importlib.import_module("mastio_cache.shared")

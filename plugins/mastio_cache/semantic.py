@@ -41,7 +41,7 @@ class SemanticSettings(PluginSettings):
     deadline: float = Field(default=1.0, gt=0, le=30)
 
 
-class Place(NamedTuple):
+class QuestionScope(NamedTuple):
     """Where a question stands: whose it is, everything but its text, and the text's direction."""
 
     tenant: bytes
@@ -59,7 +59,7 @@ class Semantic:
         self._pool: tuple[Any, Upstream] | None = None
         self._rests_until = 0.0
 
-    async def place(self, tenant: bytes, scope: bytes, text: str) -> Place | None:
+    async def place(self, tenant: bytes, scope: bytes, text: str) -> QuestionScope | None:
         """None: it cannot be had in time."""
         if not text or len(text) > MAX_TEXT or time.monotonic() < self._rests_until:
             return None
@@ -70,7 +70,7 @@ class Semantic:
             self._rests_until = time.monotonic() + REST
             log.warning("questions are not compared for %d s: %s", REST, type(error).__name__)
             return None
-        return None if vector is None else Place(tenant, scope, vector)
+        return None if vector is None else QuestionScope(tenant, scope, vector)
 
     async def _embed(self, text: str) -> Vector | None:
         row = self._services.directory.objects("providers").get(self.settings.provider)

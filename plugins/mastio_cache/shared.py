@@ -22,7 +22,12 @@ import asyncpg
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from mastio_cache.kept import Kept, KeptError, decode, encode
+from mastio_cache.cache_entry import (
+    CacheEntry,
+    KeptError,
+    decode,
+    encode,
+)
 
 log = logging.getLogger("mastio.cache")
 
@@ -81,13 +86,13 @@ def _cipher(secret: bytes, key: bytes) -> AESGCM:
     return AESGCM(hmac.digest(secret, key, hashlib.sha256))
 
 
-def seal(secret: bytes, key: bytes, kept: Kept) -> bytes:
+def seal(secret: bytes, key: bytes, kept: CacheEntry) -> bytes:
     """A random 96-bit nonce and the ciphertext, which does not open in another row."""
     nonce = secrets.token_bytes(NONCE)
     return nonce + _cipher(secret, key).encrypt(nonce, encode(kept), key)
 
 
-def unseal(secret: bytes, key: bytes, sealed: bytes) -> Kept:
+def unseal(secret: bytes, key: bytes, sealed: bytes) -> CacheEntry:
     """Raises `KeptError`."""
     try:
         return decode(_cipher(secret, key).decrypt(sealed[:NONCE], sealed[NONCE:], key))
@@ -104,12 +109,12 @@ class Table:
         self._now = now
         self._ttl = ttl
         self._max_bytes = max_bytes
-        self._queue: asyncio.Queue[tuple[bytes, Kept]] = asyncio.Queue()
+        self._queue: asyncio.Queue[tuple[bytes, CacheEntry]] = asyncio.Queue()
         self._queued = 0
-        self._looking: set[asyncio.Future[Kept | None]] = set()
+        self._looking: set[asyncio.Future[CacheEntry | None]] = set()
         self._rests_until = 0.0
 
-    async def find(self, key: bytes) -> Kept | None:
+    async def find(self, key: bytes) -> CacheEntry | None:
         if time.monotonic() < self._rests_until:
             return None
         # A task of its own, because giving a connection back to the pool waits for a server that hangs.
@@ -123,7 +128,7 @@ class Table:
             return None
         return looking.result()
 
-    async def _look(self, key: bytes) -> Kept | None:
+    async def _look(self, key: bytes) -> CacheEntry | None:
         try:
             sealed = await self._pool.fetchval(_FIND, key, self._now())
             return None if sealed is None else unseal(self._secret, key, sealed)
@@ -133,7 +138,7 @@ class Table:
             log.warning("a kept answer is no answer of ours: %s", error)
         return None
 
-    def put(self, key: bytes, kept: Kept) -> None:
+    def put(self, key: bytes, kept: CacheEntry) -> None:
         if self._queued + kept.size <= QUEUE_BYTES:
             self._queued += kept.size
             self._queue.put_nowait((key, kept))

@@ -50,7 +50,7 @@ ROUTES = (
 )  # fmt: skip
 
 
-class Doors:
+class DetectorsApi:
     """The read and dispatch hooks of the routes above."""
 
     def __init__(self, inspector: Inspector, directory: Directory) -> None:

@@ -23,7 +23,7 @@ from mastio.host import aside
 from mastio_detectors.analysis.engine import Suspicion
 from mastio_detectors.definitions import Flagged, Judged, Tool, judge_definitions
 from mastio_detectors.judgement import NOTHING, Judgement, Rule, add, explain, explain_definition, judge
-from mastio_detectors.matched_policies import Ruling, Rulings
+from mastio_detectors.matched_policies import DetectorPolicies, Ruling
 
 log = logging.getLogger("mastio.detectors")
 
@@ -93,13 +93,13 @@ class Inspector:
         when_broken: Literal["refuse", "allow"],
         clock: Callable[[], float] = thread_time,
         remember: int = REMEMBER,
-        rulings: Rulings | None = None,
+        rulings: DetectorPolicies | None = None,
         tell: Tell = lambda principal, tool, judgement: None,
     ) -> None:
         """`rulings`: what admins said beside `rules`. `tell` is called with each tool that is suspected, once."""
         self._detector = detector
         self._rules = rules
-        self.rulings = rulings or Rulings(rules)
+        self.rulings = rulings or DetectorPolicies(rules)
         self._tell = tell
         self._deadline = deadline
         self._allows = when_broken == "allow"
@@ -120,7 +120,7 @@ class Inspector:
             verdict = self._add_definitions(verdict, principal, judged)
         if isinstance(verdict, Block) and action.kind != MODERATION:
             return verdict
-        return Pass(verdict.findings, Watching(self, principal.name, ruling))
+        return Pass(verdict.findings, ReplyWatch(self, principal.name, ruling))
 
     def _add_definitions(self, verdict: Pass | Block, principal: Principal, judged: Judged) -> Pass | Block:
         """With what is said of definitions of tools."""
@@ -272,7 +272,7 @@ def cut(text: str) -> Iterable[str]:
     return (text[start : start + PIECE + OVERLAP] for start in range(0, len(text) - OVERLAP, PIECE))
 
 
-class Watching:
+class ReplyWatch:
     """What is seen of one exchange's reply."""
 
     def __init__(self, inspector: Inspector, scope: str = "", ruling: Ruling | None = None) -> None:
@@ -306,7 +306,7 @@ class Following:
     """One text that comes in pieces."""
 
     def __init__(
-        self, watching: Watching, inspector: Inspector, carrier: Carrier, ruling: Ruling | None = None
+        self, watching: ReplyWatch, inspector: Inspector, carrier: Carrier, ruling: Ruling | None = None
     ) -> None:
         self._ruling = ruling
         self._watching = watching

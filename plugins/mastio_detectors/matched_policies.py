@@ -42,7 +42,7 @@ class Ruling:
         return (name, None) in self.tools or (name, sha256) in self.tools
 
 
-class Rulings:
+class DetectorPolicies:
     """The policies in force beside the settings' `rules` and `definitions`."""
 
     def __init__(

@@ -18,14 +18,14 @@ from mastio.exchange.values import Action, Entry, Principal
 from mastio.plugin.hooks import Hooks, Plugin
 from mastio.plugin.last_good import LastGood
 from mastio.plugin.services import Services
-from mastio_detectors.admin_api import ROUTES, Doors
-from mastio_detectors.analysis.engine import Engine, Own
+from mastio_detectors.admin_api import ROUTES, DetectorsApi
+from mastio_detectors.analysis.engine import Engine, OperatorPattern
 from mastio_detectors.collection import DETECTORS
 from mastio_detectors.definitions import Tool
 from mastio_detectors.detector_policy import DetectorRow
 from mastio_detectors.inspector import PROBED, Inspector
 from mastio_detectors.judgement import Judgement
-from mastio_detectors.matched_policies import Rulings
+from mastio_detectors.matched_policies import DetectorPolicies
 from mastio_detectors.settings import Settings
 
 log = logging.getLogger("mastio.detectors")
@@ -34,7 +34,10 @@ log = logging.getLogger("mastio.detectors")
 @functools.lru_cache(maxsize=1)
 def build_engine(settings: Settings) -> Engine:
     """The engine that these settings ask for. The last one is kept: the processes of an appliance share its memory."""
-    own = [Own(f"{pattern.kind}.{pattern.category}", pattern.weight, pattern.pattern) for pattern in settings.patterns]
+    own = [
+        OperatorPattern(f"{pattern.kind}.{pattern.category}", pattern.weight, pattern.pattern)
+        for pattern in settings.patterns
+    ]
     rules = {kind: rule for kind, rule in settings.rules().items() if rule.action != "off"}
     return Engine(own, rules, {kind: min(rule.threshold, PROBED) for kind, rule in rules.items()})
 
@@ -90,7 +93,9 @@ async def setup(settings: Settings, services: Services) -> AsyncIterator[Hooks]:
 
     def reload() -> None:
         if good.take(DETECTORS.find_rows(services.directory)):
-            inspector.rulings = Rulings(rules, settings.definitions, DETECTORS.find_rows(services.directory).values())
+            inspector.rulings = DetectorPolicies(
+                rules, settings.definitions, DETECTORS.find_rows(services.directory).values()
+            )
 
     def in_force() -> str | None:
         reload()
@@ -105,7 +110,7 @@ async def setup(settings: Settings, services: Services) -> AsyncIterator[Hooks]:
 
     reload()
     services.directory.on_change(reload)
-    doors = Doors(inspector, services.directory)
+    doors = DetectorsApi(inspector, services.directory)
     yield Hooks(
         inspect=inspect, ready=ready, read=doors.read, dispatch=doors.dispatch,
         verify={DETECTORS.name: lambda row: verify_row(settings, row)}, in_force={DETECTORS.name: in_force},

@@ -18,7 +18,7 @@ from mastio.plugin.services import NoteEvent, UpstreamReply
 from mastio_egress.connections.connection import ConnectionRow
 from mastio_egress.connections.credentials import Outgoing
 from mastio_egress.connections.paths import find_upstream_path, is_allowed
-from mastio_egress.connections.registry import Open, Registry
+from mastio_egress.connections.registry import ConnectionRegistry, OpenConnection
 from mastio_egress.header_policy import declared_length, left_out, outgoing
 from mastio_egress.redirects import MOST_REDIRECTS, Hop, follow
 from mastio_egress.replies import Answered, answer
@@ -42,7 +42,7 @@ MOST_WHOLE = 10 * 1024 * 1024
 class Plan:
     """`path` is behind the base URL, with the query. `headers` go upstream, besides the credential."""
 
-    opened: Open
+    opened: OpenConnection
     path: str
     headers: list[tuple[str, str]]
 
@@ -50,7 +50,7 @@ class Plan:
 class Calls:
     """The hooks of `egress.http`."""
 
-    def __init__(self, registry: Registry, permits: Permits, note: NoteEvent) -> None:
+    def __init__(self, registry: ConnectionRegistry, permits: Permits, note: NoteEvent) -> None:
         """`permits` and `note`: those of `Services`."""
         self._registry = registry
         self._permits = permits
@@ -89,13 +89,13 @@ class Calls:
         action = Action(KIND, "Connection", row.name, attributes)
         return action, Message(body, document, details, plan, layout=layout, headers=plan.headers, written=WRITTEN)
 
-    def _find(self, head: RequestHead) -> Open:
+    def _find(self, head: RequestHead) -> OpenConnection:
         opened = self._registry.find(head.params["connection"])
         if opened is None:
             raise BadRequest("There is no such connection.", code="not_found")
         return opened
 
-    def _plan(self, opened: Open, head: RequestHead) -> Plan:
+    def _plan(self, opened: OpenConnection, head: RequestHead) -> Plan:
         row, rest = opened.row, head.params.get("path", "")
         path = find_upstream_path(row, rest, head.query)
         if not is_allowed(row, head.method, "/" + rest):
@@ -127,7 +127,7 @@ class Calls:
             if not is_stream:
                 await opened.leave()
 
-    async def _carry_out(self, opened: Open, plan: Plan, recorded: Recorded, close: Close) -> Reply:
+    async def _carry_out(self, opened: OpenConnection, plan: Plan, recorded: Recorded, close: Close) -> Reply:
         """The request; again with a new token where the upstream refused the old one, and once for each redirect."""
         row = opened.row
         asked = Outgoing(recorded.head.method, plan.path, plan.headers, _body(recorded))
@@ -209,12 +209,12 @@ def _judged(row: ConnectionRow) -> tuple[str, bool, bool]:
     return row.base_url, row.inspect_request, row.inspect_response
 
 
-def _may_ask_for_parts(opened: Open) -> bool:
+def _may_ask_for_parts(opened: OpenConnection) -> bool:
     """Whether nothing is looked for in replies."""
     return not opened.row.inspect_response and not opened.injection.is_shown
 
 
-async def _send(opened: Open, hop: Hop, recorded: Recorded) -> tuple[Sending, Outgoing]:
+async def _send(opened: OpenConnection, hop: Hop, recorded: Recorded) -> tuple[Sending, Outgoing]:
     """With what is sent: with the credential, where it goes to the connection's own origin."""
     is_own = hop.origin == opened.origin
     asked = await opened.injection.apply(hop.asked) if is_own else hop.asked
@@ -233,7 +233,7 @@ def _body(recorded: Recorded) -> bytes | None:
     return recorded.message.raw if recorded.message.stream is None else None
 
 
-def _may_renew(opened: Open, hop: Hop, sent: Outgoing, upstream: UpstreamReply) -> bool:
+def _may_renew(opened: OpenConnection, hop: Hop, sent: Outgoing, upstream: UpstreamReply) -> bool:
     """Whether the upstream refused a token that another may be had for, and the body is still there."""
     if upstream.status != 401 or hop.origin != opened.origin:
         return False

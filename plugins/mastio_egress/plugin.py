@@ -13,7 +13,7 @@ from mastio.plugin.hooks import Hooks, Plugin, PluginSettings
 from mastio.plugin.services import Services
 from mastio_egress.calls import KIND, Calls
 from mastio_egress.collection import CONNECTIONS
-from mastio_egress.connections.registry import Registry
+from mastio_egress.connections.registry import ConnectionRegistry
 from mastio_egress.rates import Rates
 
 AGENT: frozenset[Role] = frozenset({"agent"})
@@ -42,7 +42,7 @@ class Settings(PluginSettings):
 
 @asynccontextmanager
 async def setup(settings: Settings, services: Services) -> AsyncIterator[Hooks]:
-    registry = Registry(services)
+    registry = ConnectionRegistry(services)
     services.directory.on_change(registry.reload)
     calls = Calls(registry, services.permits, services.note)
     rates = Rates(services.directory)

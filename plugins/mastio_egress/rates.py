@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from mastio.exchange.errors import Denied
 from mastio.exchange.records import Directory
-from mastio.exchange.values import Action, Hold, Message, Principal
+from mastio.exchange.values import Action, Message, Principal, Reservation
 from mastio_egress.collection import CONNECTIONS
 
 MINUTE = 60.0
@@ -29,7 +29,7 @@ class Rates:
         self._made: dict[tuple[str, str], deque[float]] = {}
         self._until_sweep = SWEEP
 
-    async def reserve(self, principal: Principal, action: Action, message: Message) -> Hold | None:
+    async def reserve(self, principal: Principal, action: Action, message: Message) -> Reservation | None:
         """Raises `Denied` (rate_limited)."""
         if action.target_type != "Connection":
             return None

@@ -57,7 +57,7 @@ async def answer(answered: Answered, close: Callable[[], Awaitable[None]]) -> Re
     headers = [pair for pair in incoming(upstream.headers, row.keep_headers) if pair[0] != b"location"]
     headers += find_location(answered)
     headers, masked = mask_headers(headers, answered.needles)
-    told = Told(facts, answered.started, masked)
+    told = ReplyFacts(facts, answered.started, masked)
     if not has_body:
         told.end(echo)
         if length is not None and upstream.status not in (204, 205):  # the only length that these have is none
@@ -81,7 +81,7 @@ async def answer(answered: Answered, close: Callable[[], Awaitable[None]]) -> Re
     return Reply(upstream.status, headers, pieces, facts, close)
 
 
-class Told:
+class ReplyFacts:
     """The facts of a reply for the audit entry."""
 
     def __init__(self, facts: dict[str, Any], started: float, masked: int) -> None:
@@ -96,7 +96,7 @@ class Told:
 
 
 async def _pieces(
-    upstream: UpstreamReply, row: ConnectionRow, echo: EchoFilter, told: Told, length: int | None
+    upstream: UpstreamReply, row: ConnectionRow, echo: EchoFilter, told: ReplyFacts, length: int | None
 ) -> AsyncIterator[Window]:
     """The body as it arrives. Whoever was told its length holds all of it with the last byte, so that one is marked."""
     size = 0

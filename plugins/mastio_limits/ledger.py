@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from mastio.exchange.budgets import Claim, Grant, Window
+from mastio.exchange.budgets import BudgetWindow, Claim, Grant
 
 TICKS = 2
 """For so many ticks after it was last busy a lease keeps a spare, so that the next exchange need not ask."""
@@ -28,7 +28,7 @@ class Lease:
 
     __slots__ = ("_busy", "_recent", "_unanswered", "held", "id", "reported", "reserved", "series", "used", "window")
 
-    def __init__(self, identifier: str, series: str, window: Window) -> None:
+    def __init__(self, identifier: str, series: str, window: BudgetWindow) -> None:
         self.id = identifier
         self.series = series
         self.window = window

@@ -6,12 +6,12 @@ from contextlib import ExitStack
 from dataclasses import replace
 
 from mastio.exchange.records import Directory
-from mastio.exchange.values import Action, Bound, Hold, Message, Principal, Usage
+from mastio.exchange.values import Action, Bound, Message, Principal, Reservation, Usage
 from mastio.host import aside
 from mastio.plugin.last_good import LastGood
 from mastio_limits.budget import BudgetRow, Unit
 from mastio_limits.collection import BUDGETS
-from mastio_limits.keeper import Keeper
+from mastio_limits.lease_manager import LeaseManager
 from mastio_limits.ledger import Lease
 from mastio_limits.matching import NOT_LIMITED, Matching
 from mastio_limits.refusal import Short, Shortage, refuse_priceless, refuse_slot
@@ -20,7 +20,7 @@ TRIES = 3
 """The number of times that an exchange asks again for the smaller amount that was left: others ask meanwhile."""
 
 
-class Held:
+class BudgetReservation:
     """The reservation of one exchange, until it is settled. `granted`: less than its bound."""
 
     __slots__ = ("_limits", "_parts", "_slot", "granted")
@@ -64,7 +64,7 @@ class Held:
 class Limits:
     """One worker's. `slots`: how many exchanges of one agent may be under way here at once; 0: any number."""
 
-    def __init__(self, directory: Directory, keeper: Keeper, slots: int) -> None:
+    def __init__(self, directory: Directory, keeper: LeaseManager, slots: int) -> None:
         self._directory = directory
         self._keeper = keeper
         self._slots = slots
@@ -87,7 +87,7 @@ class Limits:
     async def ready(self) -> str | None:
         return f"budgets: {self._good.problem}" if self._good.problem else None
 
-    async def reserve(self, principal: Principal, action: Action, message: Message) -> Hold | None:
+    async def reserve(self, principal: Principal, action: Action, message: Message) -> Reservation | None:
         """`hooks.Reserve`. Raises `Denied` (429), or `Unavailable` when it cannot be known what is left."""
         if self._matching.is_empty and not self._slots and self._good.problem is None:
             return None
@@ -99,7 +99,7 @@ class Limits:
             return None
         # a long body is searched for all that it may make its model read
         bound = await aside.run(aside.is_short(message.raw), lambda: message.bound) if budgets else None
-        held = Held(self, bound)
+        held = BudgetReservation(self, bound)
         with ExitStack() as undo:
             undo.callback(held.undo)
             if self._slots:
@@ -109,9 +109,9 @@ class Limits:
             undo.pop_all()
         if held.is_empty:
             return None
-        return Hold(held.settle, None if held.granted is bound else held.granted)
+        return Reservation(held.settle, None if held.granted is bound else held.granted)
 
-    async def _take(self, held: Held, budget: BudgetRow, bound: Bound | None) -> None:
+    async def _take(self, held: BudgetReservation, budget: BudgetRow, bound: Bound | None) -> None:
         amount = foreseen(budget, bound)
         if amount is None:
             return

@@ -18,9 +18,9 @@ from mastio.plugin.hooks import Hooks, Plugin, PluginSettings
 from mastio.plugin.services import Services
 from mastio_limits.budget import BudgetRow
 from mastio_limits.collection import BUDGETS
-from mastio_limits.figures import Figures
-from mastio_limits.keeper import Keeper
+from mastio_limits.lease_manager import LeaseManager
 from mastio_limits.limits import Limits
+from mastio_limits.metrics import BudgetMetrics
 
 SHOW = 5.0
 """Seconds between two looks of control at what all workers have spent, for `/metrics`."""
@@ -39,8 +39,10 @@ async def setup(settings: Settings, services: Services) -> AsyncIterator[Hooks]:
         await services.leases.take_over(services.now())
     except Unavailable as error:
         raise ConfigurationError("The counts of the budgets do not answer.", "See the database's own log.") from error
-    figures, ending = Figures(), asyncio.Event()
-    keeper = Keeper(services.leases, f"{services.worker.node}/{services.worker.incarnation}", services.now, figures)
+    figures, ending = BudgetMetrics(), asyncio.Event()
+    keeper = LeaseManager(
+        services.leases, f"{services.worker.node}/{services.worker.incarnation}", services.now, figures
+    )
     limits = Limits(services.directory, keeper, settings.concurrent_per_agent)
     services.directory.on_change(limits.reload)
     keeping = asyncio.create_task(keeper.run(ending), name="budget-leases")
@@ -53,7 +55,7 @@ async def setup(settings: Settings, services: Services) -> AsyncIterator[Hooks]:
         await asyncio.wait((keeping, showing))
 
 
-async def show(services: Services, figures: Figures) -> None:
+async def show(services: Services, figures: BudgetMetrics) -> None:
     """Control shows what there is, also of budgets that nobody uses just now."""
     shown: dict[str, BudgetRow] = {}
     while services.plane == "control":

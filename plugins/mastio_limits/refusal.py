@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 
-from mastio.exchange.budgets import Window
+from mastio.exchange.budgets import BudgetWindow
 from mastio.exchange.errors import Denied
 from mastio_limits.budget import BudgetRow
 
@@ -42,7 +42,7 @@ class Short(Denied):
     shortage: Shortage
 
 
-def refuse_budget(budget: BudgetRow, window: Window, shortage: Shortage, now: float) -> Short:
+def refuse_budget(budget: BudgetRow, window: BudgetWindow, shortage: Shortage, now: float) -> Short:
     """`rate_limited` for so many requests a minute or hour, else `budget_exceeded`."""
     rate = budget.unit == "requests" and budget.period in ("minute", "hour")
     unit = "USD" if budget.unit == "usd" else budget.unit

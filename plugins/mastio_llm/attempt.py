@@ -29,13 +29,13 @@ from mastio.plugin.services import Upstream, UpstreamReply
 from mastio_llm.credentials import Credential
 from mastio_llm.dialects import SPEAKERS
 from mastio_llm.dialects.jsonarray import ArraySplitter
-from mastio_llm.dialects.operation import Adaptation, Asked, Form, Operation, Usage
+from mastio_llm.dialects.operation import Adaptation, CallRequest, Form, Operation, Usage
 from mastio_llm.dialects.sse import BrokenOff, EventTooLong, Splitter, Unreadable, read_events
 from mastio_llm.header_policy import Headers, declare, reply_headers, request_headers, usage_headers
 from mastio_llm.routing.candidates import Choice
 from mastio_llm.routing.estimates import complete, find_limit
 from mastio_llm.routing.prices import Price
-from mastio_llm.translate.checks import OfThisCall, read_message
+from mastio_llm.translate.checks import CallOnlyError, read_message
 from mastio_llm.translate.translation import StreamTranslator, Translation
 
 MAX_REPLY = 32 * 1024 * 1024
@@ -64,13 +64,13 @@ class UsageRefused(DispatchError):
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class RouteCandidate:
     """A candidate provider for a call. `query` is sent with it. `headers`: names of caller headers that the settings
     let through.
     """
 
     operation: Operation
-    asked: Asked
+    asked: CallRequest
     choice: Choice
     price: Price | None
     query: str
@@ -117,7 +117,7 @@ class Way:
         return self.translation is None and self.asked.usage in ("no", "silent")
 
     @property
-    def unasked(self) -> Way:
+    def unasked(self) -> RouteCandidate:
         """The same way, without asking what a stream used."""
         return replace(self, asked=self.asked._replace(usage="always"))
 
@@ -152,7 +152,7 @@ class Way:
         return {**used, "cost_nano_usd": min(most, MOST_USED)}
 
 
-async def attempt(way: Way, pool: Upstream, credential: Credential, recorded: Recorded) -> Reply:
+async def attempt(way: RouteCandidate, pool: Upstream, credential: Credential, recorded: Recorded) -> Reply:
     """Call the provider once, as whom `credential` proves. The exchange's meter is true at every moment.
 
     Raises `DispatchError`. Then nothing was used where the provider did not begin to answer, and else what it counted
@@ -207,7 +207,7 @@ async def _send(sending: AbstractAsyncContextManager[UpstreamReply], first: floa
 
 
 async def _reply(
-    upstream: UpstreamReply, way: Way, credential: Credential, recorded: Recorded, limit: int | None
+    upstream: UpstreamReply, way: RouteCandidate, credential: Credential, recorded: Recorded, limit: int | None
 ) -> Reply:
     if upstream.status != 200:
         recorded.meter.usage = None
@@ -244,7 +244,7 @@ async def _begin(
     upstream: UpstreamReply,
     splitter: Splitter | ArraySplitter,
     headers: Headers,
-    way: Way,
+    way: RouteCandidate,
     credential: Credential,
     recorded: Recorded,
     limit: int | None,
@@ -278,7 +278,7 @@ def _open_translator(translation: Translation, asked: bytes, form: Form) -> Stre
     return translation.open(orjson.loads(asked), int(time.time()), form)
 
 
-def _splitter(headers: Headers, way: Way) -> Splitter | ArraySplitter | None:
+def _splitter(headers: Headers, way: RouteCandidate) -> Splitter | ArraySplitter | None:
     """The splitter that reads a streamed reply; None for a whole one."""
     content_type = next((value for name, value in headers if name == b"content-type"), b"")
     if way.adaptation is not None and content_type == way.adaptation.content_type:
@@ -306,13 +306,13 @@ async def _unwrap(upstream: UpstreamReply, adaptation: Adaptation | None) -> Asy
         raise DispatchError("The provider's stream is not one of its kind.") from error
 
 
-async def _failure(upstream: UpstreamReply, way: Way, credential: Credential) -> Reply:
+async def _failure(upstream: UpstreamReply, way: RouteCandidate, credential: Credential) -> Reply:
     """What is about the caller's request passes as it is; a refusal of our credential or a failure does not."""
     body = await upstream.read(MAX_ERROR)
     choice, facts = way.choice, {"upstream_status": upstream.status}
     refused = upstream.status in (401, 403) or SPEAKERS[choice.provider.kind].refuses_key(body)
     if refused or _tells(body, credential):
-        kind = OfThisCall if upstream.status == 403 else DispatchError  # which may be about the model
+        kind = CallOnlyError if upstream.status == 403 else DispatchError  # which may be about the model
         kind = Transient if upstream.status == 401 and credential.forget() else kind
         raise kind("The provider refused the appliance's credential.", code="upstream_refused")
     if way.hides_usage and upstream.status in (400, 422) and b"stream_options" in body:
@@ -385,7 +385,7 @@ async def _chain(first: Window, windows: AsyncIterator[Window]) -> AsyncIterator
         yield window
 
 
-def _known_at_start(usage: Usage | None, window: Window, way: Way) -> Usage | None:
+def _known_at_start(usage: Usage | None, window: Window, way: RouteCandidate) -> Usage | None:
     """What was read is known at once in some dialects; what was written is not before the end."""
     if usage is None:
         return None

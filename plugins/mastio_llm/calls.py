@@ -16,24 +16,24 @@ from time import monotonic
 from typing import Any
 
 from mastio.exchange.errors import BadRequest, DispatchError
-from mastio.exchange.values import Action, Bound, Message, Principal, Question, Recorded, Reply, RequestHead, Window
+from mastio.exchange.values import Action, AnswerInputs, Bound, Message, Principal, Recorded, Reply, RequestHead, Window
 from mastio.host import aside
 from mastio.http.strictjson import Allowance, JsonError, TooManyValues, parse_object
 from mastio.plugin.services import Services
 from mastio_llm.acts import find_acts, openai
-from mastio_llm.attempt import Transient, UsageRefused, Way, attempt
+from mastio_llm.attempt import RouteCandidate, Transient, UsageRefused, attempt
 from mastio_llm.dialects import OPERATIONS, SPEAKERS
-from mastio_llm.dialects.operation import Asked, Operation, count_parts, verify_plain
+from mastio_llm.dialects.operation import CallRequest, Operation, count_parts, verify_plain
 from mastio_llm.facts.route_facts import CallFacts, Facts
 from mastio_llm.header_policy import parse_retry_after, passed_on, read_query, verify_json_type
 from mastio_llm.routing.breaker import Health
 from mastio_llm.routing.candidates import Balance, Choice, arrange, resolve
 from mastio_llm.routing.estimates import bound_call
 from mastio_llm.routing.prices import Price, Prices
-from mastio_llm.routing.registry import Open, Registry
+from mastio_llm.routing.registry import OpenProvider, ProviderRegistry
 from mastio_llm.texts import Above, open_layout
 from mastio_llm.translate import TRANSLATIONS
-from mastio_llm.translate.checks import OfThisCall
+from mastio_llm.translate.checks import CallOnlyError
 
 LONGEST_WAIT = 2.0
 """Seconds between two tries, at most: a provider that wants more is not tried again."""
@@ -52,7 +52,7 @@ class Opened:
     """A body, read: its value, what it asks for, and what policies may look at."""
 
     document: dict[str, Any]
-    asked: Asked
+    asked: CallRequest
     facts: CallFacts
 
 
@@ -72,7 +72,7 @@ class Calls:
     def __init__(
         self,
         services: Services,
-        registry: Registry,
+        registry: ProviderRegistry,
         prices: Prices,
         resilience: Resilience,
         draw: Callable[[], float] = random.random,
@@ -149,14 +149,14 @@ class Calls:
             return describe(failure, failed, recorded, tries)
         raise failure or DispatchError("No provider may carry this out.", code="upstream_unreachable")
 
-    async def _permitted(self, recorded: Recorded) -> list[Way]:
+    async def _permitted(self, recorded: Recorded) -> list[RouteCandidate]:
         """The way that was authorized, then those of its alternatives that are permitted too."""
         action, ways, found = recorded.action, recorded.message.plan, recorded.inspected.findings
         permits = self._services.permits
         others = [other for other in action.alternatives if await permits(recorded.principal, other, found)]
         return [ways[way.target] for way in (action, *others)]
 
-    async def _try(self, way: Way, health: Health, recorded: Recorded) -> Reply | DispatchError:
+    async def _try(self, way: RouteCandidate, health: Health, recorded: Recorded) -> Reply | DispatchError:
         """One try. The provider's health learns what came of it."""
         provider = self._registry.find(way.choice.provider.name)
         started, learned = monotonic(), False
@@ -166,7 +166,7 @@ class Calls:
             reply = await _ask(way, provider, health, recorded)
             health.succeed(monotonic(), monotonic() - started if reply.status == 200 else None)
             learned = True
-        except OfThisCall as error:
+        except CallOnlyError as error:
             return error
         except DispatchError as error:
             health.fail(monotonic(), monotonic() - started)
@@ -180,7 +180,7 @@ class Calls:
         return reply
 
 
-async def _ask(way: Way, provider: Open, health: Health, recorded: Recorded) -> Reply:
+async def _ask(way: RouteCandidate, provider: OpenProvider, health: Health, recorded: Recorded) -> Reply:
     """What a stream used is not asked of a provider that refuses to be asked. That it does is known where the same call
     is answered without the question, of a caller who said nothing of it: else the caller's own options were refused."""
     if health.refuses_options:
@@ -199,7 +199,7 @@ async def _watch(windows: AsyncIterator[Window], health: Health) -> AsyncIterato
     try:
         async for window in windows:
             yield window
-    except OfThisCall:
+    except CallOnlyError:
         raise
     except DispatchError:
         health.fail(monotonic(), monotonic() - started)
@@ -245,7 +245,7 @@ def add_acts(opened: Opened, fact: str, value: str) -> Opened:
     return replace(opened, asked=asked)
 
 
-def find_way(head: RequestHead, choice: Choice, asked: Asked) -> Way:
+def find_way(head: RequestHead, choice: Choice, asked: CallRequest) -> RouteCandidate:
     """Without its price. Raises `BadRequest` (not_translatable) where nothing that is asked there could be."""
     operation, translation = OPERATIONS[head.route.path], None
     speaker = SPEAKERS[choice.provider.kind]
@@ -254,7 +254,7 @@ def find_way(head: RequestHead, choice: Choice, asked: Asked) -> Way:
         if translation is None:
             raise BadRequest("This model's provider does not speak the API that was called.", code="not_translatable")
     carried = operation.query if translation is None else frozenset()
-    way = Way(operation, asked, choice, None, read_query(head.query, carried), translation)
+    way = RouteCandidate(operation, asked, choice, None, read_query(head.query, carried), translation)
     if speaker.adaptation is not None and way.upstream.kind not in speaker.adaptation.addresses:
         raise BadRequest("This model's provider has nothing like what was called.", code="not_translatable")
     if speaker.adaptation is not None or not way.upstream.in_body:
@@ -262,7 +262,9 @@ def find_way(head: RequestHead, choice: Choice, asked: Asked) -> Way:
     return way
 
 
-async def narrow(head: RequestHead, body: bytes, opened: Opened, ways: Sequence[Way]) -> tuple[Action, Message] | None:
+async def narrow(
+    head: RequestHead, body: bytes, opened: Opened, ways: Sequence[RouteCandidate]
+) -> tuple[Action, Message] | None:
     """`exchange.Narrow`: without the ways whose provider has no counterpart of something in the call. What cannot be
     carried over is refused before it is an intent. Raises `BadRequest` (not_translatable)."""
     left, refusal = await aside.run(aside.is_short(body), find_translatable, opened.document, ways)
@@ -271,7 +273,9 @@ async def narrow(head: RequestHead, body: bytes, opened: Opened, ways: Sequence[
     return None if len(left) == len(ways) else describe_call(head, body, opened, left)
 
 
-def find_translatable(document: dict[str, Any], ways: Sequence[Way]) -> tuple[list[Way], BadRequest | None]:
+def find_translatable(
+    document: dict[str, Any], ways: Sequence[RouteCandidate]
+) -> tuple[list[RouteCandidate], BadRequest | None]:
     """And why the first of the others is none. Each kind of translation is tried once, whatever the model is called."""
     tried: dict[int, BadRequest | None] = {}
     for way in ways:
@@ -286,7 +290,9 @@ def find_translatable(document: dict[str, Any], ways: Sequence[Way]) -> tuple[li
     return left, next((error for error in tried.values() if error is not None), None)
 
 
-def describe_call(head: RequestHead, body: bytes, opened: Opened, ways: Sequence[Way]) -> tuple[Action, Message]:
+def describe_call(
+    head: RequestHead, body: bytes, opened: Opened, ways: Sequence[RouteCandidate]
+) -> tuple[Action, Message]:
     first = ways[0]
     choice, stream, kind = first.choice, first.asked.form != "whole", first.operation.kind
     actions = [
@@ -311,13 +317,13 @@ def describe_call(head: RequestHead, body: bytes, opened: Opened, ways: Sequence
         details,
         {way.choice.target: way for way in ways},
         None if first.operation.free else partial(bound_ways, ways=ways),
-        Question(tuple(context), first.asked.has_one_answer),
+        AnswerInputs(tuple(context), first.asked.has_one_answer),
         open_layout(Above(head, first.asked.model, kinds, first.headers, first.query), first.asked.form),
         written=WRITTEN,
     )
 
 
-def describe(reply: Reply, way: Way, recorded: Recorded, tries: int) -> Reply:
+def describe(reply: Reply, way: RouteCandidate, recorded: Recorded, tries: int) -> Reply:
     """What the outcome says of how it was come by."""
     if tries > 1:
         reply.facts["tries"] = tries
@@ -326,7 +332,7 @@ def describe(reply: Reply, way: Way, recorded: Recorded, tries: int) -> Reply:
     return reply
 
 
-def bound_ways(body: bytes, ways: Sequence[Way]) -> Bound:
+def bound_ways(body: bytes, ways: Sequence[RouteCandidate]) -> Bound:
     """The most that any of them may use."""
     bounds = [bound_call(body, way.asked, way.price) for way in ways]
     if len(bounds) == 1:

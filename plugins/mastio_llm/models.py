@@ -19,7 +19,7 @@ from mastio_llm.dialects.operation import MAX_MODEL
 from mastio_llm.facts.route_facts import Facts
 from mastio_llm.provider import ProviderRow
 from mastio_llm.routing.candidates import serves
-from mastio_llm.routing.registry import Registry
+from mastio_llm.routing.registry import ProviderRegistry
 from mastio_llm.translate import TRANSLATIONS
 
 KEEP = 60.0
@@ -40,7 +40,7 @@ def reachable(dialect: Dialect) -> frozenset[str]:
 class Models:
     """Dispatches `llm.models`."""
 
-    def __init__(self, services: Services, registry: Registry) -> None:
+    def __init__(self, services: Services, registry: ProviderRegistry) -> None:
         self._services = services
         self._registry = registry
         self._listed: dict[str, tuple[ProviderRow, float, list[str]]] = {}

@@ -25,7 +25,7 @@ from mastio_llm.models import Models
 from mastio_llm.provider import ProviderRow
 from mastio_llm.routing.candidates import Balance
 from mastio_llm.routing.prices import PriceRow, Prices, PriceTable, parse_table
-from mastio_llm.routing.registry import Registry
+from mastio_llm.routing.registry import ProviderRegistry
 from mastio_llm.trial import KIND as TEST
 from mastio_llm.trial import Testing
 
@@ -166,7 +166,7 @@ def read_prices() -> PriceTable:
 
 @asynccontextmanager
 async def setup(settings: Settings, services: Services) -> AsyncIterator[Hooks]:
-    registry = Registry(services, [read_provider(provider) for provider in settings.providers])
+    registry = ProviderRegistry(services, [read_provider(provider) for provider in settings.providers])
     services.directory.on_change(registry.reload)
     resilience = Resilience(settings.retries, settings.balance, settings.fallbacks)
     calls = Calls(

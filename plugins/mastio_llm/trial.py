@@ -22,7 +22,7 @@ from mastio.plugin.services import Services
 from mastio_llm.credentials import Headers
 from mastio_llm.dialects import LISTINGS, SPEAKERS
 from mastio_llm.provider import ProviderRow
-from mastio_llm.routing.registry import Open, Registry
+from mastio_llm.routing.registry import OpenProvider, ProviderRegistry
 
 KIND = "admin.providers-test"
 WITHIN = 30.0
@@ -76,7 +76,7 @@ class Trial:
 class Testing:
     """The read and dispatch hooks of the route."""
 
-    def __init__(self, services: Services, registry: Registry) -> None:
+    def __init__(self, services: Services, registry: ProviderRegistry) -> None:
         self._services = services
         self._registry = registry
 
@@ -114,7 +114,7 @@ class Testing:
         except TimeoutError:
             return trial.fail("request", "The provider did not answer in time.", "Try again later.")
 
-    async def _ask(self, opened: Open, trial: Trial) -> Trial:
+    async def _ask(self, opened: OpenProvider, trial: Trial) -> Trial:
         row = opened.row
         if row.has_lost_key:
             return trial.fail("credential", "The key cannot be had: it does not open, or its file cannot be read.")

@@ -23,7 +23,7 @@ from mastio.cedar.schema import OF_CONTENT, is_of_content
 from mastio.exchange.inspection import Finding
 from mastio.exchange.values import Allow, Decision, Deny, NeedsApproval, Principal
 from mastio_policy.facts import LONG, NONE, Reading, Subject, readings_of, write_context
-from mastio_policy.rules import Policy, PolicySet, Question, Verdict, add_resource, relax, scope_of_actions
+from mastio_policy.rules import CedarRequest, Policy, PolicySet, Verdict, add_resource, relax, scope_of_actions
 
 Shares = tuple[object, ...]
 """As much of some facts as policies can tell apart."""
@@ -155,13 +155,13 @@ def _looks_at_resource(policies: Iterable[Policy]) -> bool:
 def _conclude(stage: Stage, subject: Subject, entities: cedarpy.Entities) -> Decision:
     action = subject.action
     context = orjson.dumps(write_context(stage.readings, subject)).decode()
-    question = Question(
+    question = CedarRequest(
         ("Agent", subject.principal.name), ("Action", action.kind), (action.target_type, action.target), context
     )
     return conclude(stage, question, entities)
 
 
-def conclude(stage: Stage, question: Question, entities: cedarpy.Entities) -> Decision:
+def conclude(stage: Stage, question: CedarRequest, entities: cedarpy.Entities) -> Decision:
     """The decision that follows from the verdict of these policies."""
     if stage.resources:
         entities = add_resource(entities, *question.resource)

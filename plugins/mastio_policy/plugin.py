@@ -30,7 +30,7 @@ from mastio.plugin.services import Services
 from mastio_policy.collection import POLICIES, PolicyRow
 from mastio_policy.deciding import Rulebook, Shares, Slice
 from mastio_policy.facts import NONE, Subject, work_out
-from mastio_policy.figures import Figures
+from mastio_policy.metrics import PolicyMetrics
 from mastio_policy.rules import Policy, RulesError, encode_agent, parse_rules
 
 log = logging.getLogger("mastio.policy")
@@ -262,7 +262,7 @@ async def _note(services: Services, entry: Entry) -> None:
 
 @asynccontextmanager
 async def setup(settings: Settings, services: Services) -> AsyncIterator[Hooks]:
-    figures, tasks = Figures(), set[asyncio.Task[None]]()
+    figures, tasks = PolicyMetrics(), set[asyncio.Task[None]]()
 
     def alarm(problem: str | None) -> None:
         """Every process counts it; control writes it down."""

@@ -23,7 +23,7 @@ from mastio.exchange.inspection import Finding
 from mastio.exchange.values import Action, NeedsApproval, Principal
 from mastio_policy.deciding import concerns, conclude, counts, make_stage, scope_of_principal
 from mastio_policy.facts import Subject, readings_of, write_context
-from mastio_policy.rules import Policy, PolicySet, Question, encode_agent, relax
+from mastio_policy.rules import CedarRequest, Policy, PolicySet, encode_agent, relax
 
 Effect = Literal["allow", "deny", "hold", "unknown"]
 Change = Literal["same", "newly_denied", "newly_allowed", "newly_held", "unknown"]
@@ -181,7 +181,7 @@ class Replay:
                 plain.append(policy)
         stage = make_stage(plain)
         context = orjson.dumps(write_context(readings_of(plain), subject)).decode()
-        question = Question(
+        question = CedarRequest(
             ("Agent", principal.name), ("Action", action.kind), (action.target_type, action.target), context
         )
         entities = encode_agent(principal)
@@ -199,7 +199,7 @@ class Replay:
     def _could(
         self,
         loose: Sequence[tuple[Policy, Mapping[str, Any]]],
-        question: Question,
+        question: CedarRequest,
         entities: cedarpy.Entities,
         case: Case,
     ) -> tuple[list[Policy], list[Policy]]:

@@ -101,7 +101,7 @@ def scope_of_actions(scope: Mapping[str, Any]) -> frozenset[str] | None:
 # --- sets and verdicts -----------------------------------------------------------------------------------------------
 
 
-class Question(NamedTuple):
+class CedarRequest(NamedTuple):
     """The input of a Cedar evaluation: entity ids as `(type, id)`, the context as JSON text."""
 
     principal: tuple[str, str]
@@ -135,7 +135,7 @@ class PolicySet:
         except ValueError as error:
             raise RulesError("The policies do not form a valid set.") from error
 
-    def judge(self, question: Question, entities: cedarpy.Entities) -> Verdict:
+    def judge(self, question: CedarRequest, entities: cedarpy.Entities) -> Verdict:
         (principal, agent), (kind, action), (resource, target) = question.principal, question.action, question.resource
         result = cedarpy.is_authorized(
             {

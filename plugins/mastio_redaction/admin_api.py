@@ -40,11 +40,11 @@ Text = Annotated[str, StringConstraints(max_length=100_000)]
 Reason = Annotated[str, StringConstraints(min_length=1, max_length=256, pattern=r"^[^\x00-\x1f\x7f]+$")]
 
 
-class Asked(BaseModel):
+class TrialBody(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class ExplainBody(Asked):
+class ExplainBody(TrialBody):
     """As if `agent` had sent it in an action of this `kind` on this `model`; without an agent, somebody of no group."""
 
     text: Text
@@ -54,7 +54,7 @@ class ExplainBody(Asked):
     direction: Literal["request", "response"] = "request"
 
 
-class ReidentifyBody(Asked):
+class ReidentifyBody(TrialBody):
     """A text with encrypted tokens in it; or with the strategy `fpe` and its type, one format-preserving token."""
 
     text: Text
@@ -75,7 +75,7 @@ ROUTES = (
 )  # fmt: skip
 
 
-class Doors:
+class RedactionApi:
     """The read and dispatch hooks of the routes above."""
 
     def __init__(self, inspector: Inspector, directory: Directory, keys: Keys) -> None:

@@ -63,7 +63,7 @@ def _note(number: int, start: int, end: int, _flags: int, events: Any) -> None:
     events.append((number, start, end))
 
 
-class Own:
+class CustomAutomaton:
     """The automaton of a `Custom`. Raises `CustomError` for what does not compile."""
 
     def __init__(self, custom: Custom) -> None:
@@ -109,7 +109,7 @@ class Own:
         for number, start, end in events:
             if end > longest.get((number, start), start):
                 longest[number, start] = end
-        places = _Places(raw, len(raw) == len(subject))
+        places = _Utf8Offsets(raw, len(raw) == len(subject))
         done: dict[int, int] = {}
         for (number, first), last in sorted(longest.items(), key=lambda item: item[0][1]):
             if first < done.get(number, 0):
@@ -231,7 +231,7 @@ def check_expression(kind: str, expression: str) -> None:
         ) from error
 
 
-class _Places:
+class _Utf8Offsets:
     """Places in UTF-8 as places in the text."""
 
     def __init__(self, raw: bytes, same: bool) -> None:

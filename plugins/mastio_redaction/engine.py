@@ -20,7 +20,7 @@ import hyperscan
 
 from mastio.host.automata import open_automaton
 from mastio.reading import decoding
-from mastio_redaction.custom import Custom, Own
+from mastio_redaction.custom import Custom, CustomAutomaton
 from mastio_redaction.labels import alphabets, labels
 from mastio_redaction.labels.cells import BETWEEN_TEXTS, is_last_cell
 from mastio_redaction.rule import Rule, Type
@@ -80,7 +80,7 @@ class Engine:
         self._rules = list(triggers.values())
         self._encoded = len(self._rules)
         self._worded = frozenset(kind.name for kind in self.types if not kind.structured)
-        self._own = Own(custom) if custom else None
+        self._own = CustomAutomaton(custom) if custom else None
         expressions = [expression.encode("latin-1") for expression in (*triggers, *_ENCODED, labels.ASSIGNMENT)]
         flags = [0] * len(triggers) + [hyperscan.HS_FLAG_SINGLEMATCH] * len(_ENCODED) + [0]
         self._assignment = len(expressions) - 1
@@ -92,7 +92,7 @@ class Engine:
     def extended(self, custom: Custom) -> Engine:
         """The same automaton with another admin's additions. Raises `CustomError`."""
         made = copy(self)
-        made._own = Own(custom) if custom else None
+        made._own = CustomAutomaton(custom) if custom else None
         made.width = made._own.width if made._own else 0
         return made
 
@@ -216,7 +216,7 @@ class Engine:
     ) -> bool:
         """Adds what holds of what the automaton noticed. Whether it noticed that the text has other readings."""
         encoded = False
-        places_of = _Places([], [])
+        places_of = _LabelEnds([], [])
         names: list[int] = []
         for number, places in _by_rule(events).items():
             if number >= self._encoded:
@@ -243,7 +243,7 @@ class Engine:
         for number, places in _by_rule(events).items():
             for kind, rule, confirm in self._rules[number] if number < self._encoded else ():
                 if confirm is _confirm_after and (only is None or kind in only):
-                    confirm(kind, rule, subject, places, hits, _Places([], []))
+                    confirm(kind, rule, subject, places, hits, _LabelEnds([], []))
 
     def _scratch(self) -> Any:
         try:
@@ -292,7 +292,7 @@ def _by_rule(events: list[tuple[int, int]]) -> dict[int, list[int]]:
     return ends
 
 
-class _Places(NamedTuple):
+class _LabelEnds(NamedTuple):
     """Where labels end."""
 
     bare: list[int]
@@ -301,7 +301,7 @@ class _Places(NamedTuple):
     """That a value follows, and perhaps others."""
 
 
-_Confirm = Callable[[str, Rule, str, list[int], list[Span], _Places], None]
+_Confirm = Callable[[str, Rule, str, list[int], list[Span], _LabelEnds], None]
 """Adds what the rule finds in a text, from the places where its trigger ended. Adds to the last the places of labels
 that no value follows, or several."""
 
@@ -314,12 +314,14 @@ def _confirm_of(rule: Rule) -> _Confirm:
     return _confirm_shaped if rule.behind else _confirm_after
 
 
-def _confirm_sought(kind: str, rule: Rule, subject: str, places: list[int], hits: list[Span], _labels: _Places) -> None:
+def _confirm_sought(
+    kind: str, rule: Rule, subject: str, places: list[int], hits: list[Span], _labels: _LabelEnds
+) -> None:
     assert rule.seek is not None
     hits += [Span(start, end, kind, rule.score) for start, end in rule.seek(subject, places)]
 
 
-def _confirm_after(kind: str, rule: Rule, subject: str, places: list[int], hits: list[Span], ends: _Places) -> None:
+def _confirm_after(kind: str, rule: Rule, subject: str, places: list[int], hits: list[Span], ends: _LabelEnds) -> None:
     done = -1
     for place in places:
         if place < done:
@@ -365,7 +367,9 @@ _SECOND = re.compile(
 """Between two values of one label: `changed from … to …`."""
 
 
-def _confirm_back(kind: str, rule: Rule, subject: str, places: list[int], hits: list[Span], _labels: _Places) -> None:
+def _confirm_back(
+    kind: str, rule: Rule, subject: str, places: list[int], hits: list[Span], _labels: _LabelEnds
+) -> None:
     done = 0
     for place in places:
         if place <= done:
@@ -378,7 +382,9 @@ def _confirm_back(kind: str, rule: Rule, subject: str, places: list[int], hits: 
             done = value[1]
 
 
-def _confirm_shaped(kind: str, rule: Rule, subject: str, places: list[int], hits: list[Span], _labels: _Places) -> None:
+def _confirm_shaped(
+    kind: str, rule: Rule, subject: str, places: list[int], hits: list[Span], _labels: _LabelEnds
+) -> None:
     """Triggers that stand close together make one region, which is searched once."""
     behind, search = rule.behind, rule.exact.search
     checks = rule.narrow is not None or rule.check is not None or rule.unless is not None

@@ -30,7 +30,7 @@ from mastio_redaction.engine import Engine, Span
 from mastio_redaction.labels.cells import MAX_HEAD
 from mastio_redaction.labels.columns import find_table_head
 from mastio_redaction.labels.labels import read_before
-from mastio_redaction.matched_policies import Rulings, Side
+from mastio_redaction.matched_policies import RedactionPolicies, Side
 from mastio_redaction.recogniser import Recogniser, unite
 from mastio_redaction.replacement.apply_policy import Outcome, Treatment, describe_block, put_in_place
 from mastio_redaction.replacement.strategies import Keys, Strategy
@@ -193,7 +193,7 @@ class Inspector:
         self._keys = keys
         self._masked_by = finder.engine
         self._clean = set[str]()
-        self.rulings = Rulings()
+        self.rulings = RedactionPolicies()
 
     async def inspect(self, principal: Principal, action: Action, passages: Sequence[Passage]) -> Verdict:
         ruling = self.rulings.find(principal, action)

@@ -67,7 +67,7 @@ class Ruling:
     observed: Side | None = None
 
 
-class Rulings:
+class RedactionPolicies:
     """The policies in force. `unspoken`: what is done with what none of them speaks of; `kinds`: all there are;
     `defaults`: what is done in requests with types that no policy speaks of.
     """

@@ -24,13 +24,13 @@ from mastio.host import aside
 from mastio.plugin.hooks import Hooks, Plugin, PluginSettings
 from mastio.plugin.last_good import LastGood
 from mastio.plugin.services import Services
-from mastio_redaction.admin_api import ROUTES, Doors
+from mastio_redaction.admin_api import ROUTES, RedactionApi
 from mastio_redaction.catalogue import CATALOGUE, DEFAULT
 from mastio_redaction.collection import REDACTION
 from mastio_redaction.custom import Custom, CustomError, Dictionary, verify_values
 from mastio_redaction.engine import Engine
 from mastio_redaction.inspector import Finder, Inspector
-from mastio_redaction.matched_policies import ALL, Rule, Rulings
+from mastio_redaction.matched_policies import ALL, RedactionPolicies, Rule
 from mastio_redaction.recogniser import Recogniser, RecogniserSettings
 from mastio_redaction.redaction_policy import RedactionRow
 from mastio_redaction.replacement.strategies import Keys
@@ -107,7 +107,7 @@ class Policies:
         self._finder.engine = engine
         self._engines = dict([*self._engines.items()][-2:]) | {always: engine}
         unspoken, defaults = rules_of(self._settings.unspoken)
-        self._inspector.rulings = Rulings(rows.values(), unspoken, self._finder.classes, defaults)
+        self._inspector.rulings = RedactionPolicies(rows.values(), unspoken, self._finder.classes, defaults)
 
     async def inspect(self, principal: Principal, action: Action, passages: Sequence[Passage]) -> Verdict:
         """`hooks.Inspect`. Raises `Unavailable` while it is not known what to do."""
@@ -191,7 +191,7 @@ async def setup(settings: Settings, services: Services) -> AsyncIterator[Hooks]:
     policies = Policies(settings, services, finder, inspector)
     services.directory.before(REDACTION.name, policies.prepare)
     services.directory.on_change(policies.reload)
-    doors = Doors(inspector, services.directory, keys)
+    doors = RedactionApi(inspector, services.directory, keys)
     yield Hooks(
         inspect=policies.inspect, mask=inspector.mask, read=doors.read, dispatch=doors.dispatch,
         verify={REDACTION.name: policies.verify}, in_force={REDACTION.name: policies.in_force}, ready=policies.ready,

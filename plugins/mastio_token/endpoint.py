@@ -28,7 +28,7 @@ from mastio.exchange.values import (
 from mastio.identity.rotation import in_force
 from mastio.plugin.services import Services
 from mastio_token.access import encode_access_token
-from mastio_token.ring import Ring
+from mastio_token.ring import TokenKeyRing
 
 FORM = b"application/x-www-form-urlencoded"
 MAX_FIELDS = 16
@@ -58,7 +58,7 @@ def parse_form(head: RequestHead, body: bytes) -> dict[str, str]:
 class Endpoint:
     """Mints tokens. `seconds` is their life, 600 at most."""
 
-    def __init__(self, services: Services, ring: Ring, seconds: int) -> None:
+    def __init__(self, services: Services, ring: TokenKeyRing, seconds: int) -> None:
         self._services = services
         self._ring = ring
         self._seconds = seconds

@@ -56,7 +56,7 @@ from mastio_token.access import (
 )
 from mastio_token.endpoint import Endpoint, parse_form
 from mastio_token.memory import Assertions
-from mastio_token.ring import Ring
+from mastio_token.ring import TokenKeyRing
 
 ASSERTION_TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 REMEMBER = 20_000
@@ -100,7 +100,7 @@ class Authenticator:
         self._admin_key = services.keys.key("admin-tokens")
         self._tokens: dict[tuple[Scheme, bytes], TokenCredential] = {}
         self._assertions = Assertions()
-        self.ring = Ring(services.public_url, services.directory, self._tokens.clear)
+        self.ring = TokenKeyRing(services.public_url, services.directory, self._tokens.clear)
 
     def authenticate(self, head: RequestHead) -> Credential | None:
         presented = parse_presented(head.headers)

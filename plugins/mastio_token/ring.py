@@ -14,7 +14,7 @@ from mastio_token.access import Issuer, TokenKey
 PURPOSE = "token"
 
 
-class Ring:
+class TokenKeyRing:
     """`issuer` is the present state; `changed` is called after it was replaced."""
 
     def __init__(self, url: str, directory: Directory, changed: Callable[[], None]) -> None:

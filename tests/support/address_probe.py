@@ -17,7 +17,7 @@ from typing import Any
 import uvloop
 
 from mastio.exchange.errors import DispatchError
-from mastio.outbound.connector import Own
+from mastio.outbound.connector import OwnEndpoints
 from mastio.outbound.resolver import Resolver
 from mastio.outbound.upstream import Pool, Pools
 from support.dns_server import Names
@@ -50,7 +50,7 @@ async def look(names: Names, address: str) -> list[dict[str, Any]]:
 
         async def attempt(allowed: tuple[str, ...], *, own: bool = False, host: str | None = host) -> list[Any]:
             with Upstream(address) as there:
-                pools = Pools(Own(frozenset({there.port} if own else ())), Resolver([names.server]))
+                pools = Pools(OwnEndpoints(frozenset({there.port} if own else ())), Resolver([names.server]))
                 said = await ask(pools.open(there.url(host), allowed, TIMEOUTS))
                 await pools.close()
                 return [said, there.connects]

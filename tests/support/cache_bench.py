@@ -11,25 +11,25 @@ from mastio.exchange.records import Agent
 from mastio.exchange.values import (
     Action,
     Allow,
+    AnswerInputs,
     Approved,
     Authenticated,
     Authorized,
     Bound,
-    Hold,
     Inspected,
     Message,
     Principal,
-    Question,
     Read,
     Received,
     Recorded,
     Reply,
     RequestHead,
+    Reservation,
     Reserved,
     Route,
     Window,
 )
-from mastio_cache.answering import Cache, Nothing
+from mastio_cache.answering import Cache, NoSharedCache
 from mastio_cache.memory import Memory
 from mastio_cache.semantic import Semantic
 from mastio_llm.provider import ProviderRow
@@ -134,9 +134,9 @@ def ask(
     headers = [(b"cache-control", value) for value in control]
     head = RequestHead("id", "POST", route.path, b"", {}, headers, route, None, "127.0.0.1")
     principal = Principal(agent.name, frozenset({"agent"}), agent.groups)
-    message = Message(body, question=Question(context, has_one_answer) if question else None)
+    message = Message(body, question=AnswerInputs(context, has_one_answer) if question else None)
     recorded = record(head, principal, Action(route.kind, "Model", target), message, came)
-    hold = Hold(lambda usage: None, granted)
+    hold = Reservation(lambda usage: None, granted)
     return replace(recorded, reserved=Reserved(recorded.reserved.approved, (hold,)))
 
 
@@ -175,7 +175,7 @@ class Bench:
 
     def __init__(self, **settings: Any) -> None:
         self.services, self.upstream = Services(), Upstream()
-        self.second: Any = settings.pop("second", Nothing())
+        self.second: Any = settings.pop("second", NoSharedCache())
         chosen = {
             "answers": "deterministic", "share": "agent", "ttl": 3600.0, "patience": 5.0,
             "max_answer_bytes": 100_000, "max_gathering_bytes": 1_000_000, **settings,

@@ -7,11 +7,11 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 
-from mastio.exchange.budgets import Claim, Grant, Usage, Window, decide
+from mastio.exchange.budgets import BudgetWindow, Claim, Grant, Usage, decide
 from mastio.exchange.errors import Unavailable
 from mastio.exchange.values import Action, Principal
 from mastio_limits.budget import BudgetRow
-from mastio_limits.keeper import Keeper
+from mastio_limits.lease_manager import LeaseManager
 
 NOON = 1_800_014_400.0
 """A day's middle, UTC."""
@@ -68,7 +68,7 @@ class Count:
     async def sweep(self, now: float) -> None:
         return None
 
-    async def usage(self, places: Iterable[tuple[str, Window]]) -> Mapping[str, Usage]:
+    async def usage(self, places: Iterable[tuple[str, BudgetWindow]]) -> Mapping[str, Usage]:
         return {}
 
     def held(self) -> int:
@@ -101,7 +101,7 @@ class Clock:
 
 @dataclass
 class Worker:
-    keeper: Keeper
+    keeper: LeaseManager
     clock: Clock
     seen: Seen
 
@@ -109,7 +109,7 @@ class Worker:
 @asynccontextmanager
 async def open_worker(count: Count, name: str = "w") -> AsyncIterator[Worker]:
     clock, seen, ending = Clock(), Seen(), asyncio.Event()
-    keeper = Keeper(count, name, clock, seen)
+    keeper = LeaseManager(count, name, clock, seen)
     running = asyncio.create_task(keeper.run(ending))
     try:
         yield Worker(keeper, clock, seen)

@@ -19,7 +19,7 @@ from mastio.plugin.administer import connect, plain
 from mastio_policy.deciding import Rulebook, conclude
 from mastio_policy.facts import encode
 from mastio_policy.plugin import read_book
-from mastio_policy.rules import Policy, PolicySet, Question, RulesError, add_resource, encode_agent
+from mastio_policy.rules import CedarRequest, Policy, PolicySet, RulesError, add_resource, encode_agent
 
 NEUTRAL: Mapping[str, Any] = {"Bool": False, "Long": 0, "String": "", "Set<String>": [], "ipaddr": "0.0.0.0"}  # noqa: S104
 """The values that replace facts that are not given."""
@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
     facts = read_facts(args.context)
     zones = zones_of(look for policy in (*book.enforced, *book.observed) for look in policy.looks)
     context = orjson.dumps(write_facts(facts, zones)).decode()
-    question = Question(("Agent", args.agent), ("Action", args.action), (kind, args.resource or "self"), context)
+    question = CedarRequest(("Agent", args.agent), ("Action", args.action), (kind, args.resource or "self"), context)
     said = explain(book, principal, question, find_needs(facts))
     print(json.dumps(said) if args.json else "\n".join(plain(line) for line in describe(said)))
     return 0 if said["effect"] == "allow" else 1
@@ -127,7 +127,7 @@ def _local_time(zone: str, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def explain(
-    book: Rulebook, principal: Principal, question: Question, needs: frozenset[str] = frozenset()
+    book: Rulebook, principal: Principal, question: CedarRequest, needs: frozenset[str] = frozenset()
 ) -> dict[str, Any]:
     """The decision, what the observed policies would make of it, and what each policy that concerns it says. A permit
     that does not look at each of `needs` does not concern it."""
@@ -149,7 +149,7 @@ def explain(
     return said
 
 
-def _say(policy: Policy, question: Question, entities: Any) -> str:
+def _say(policy: Policy, question: CedarRequest, entities: Any) -> str:
     verdict = PolicySet([policy]).judge(question, entities)
     if verdict.broken:
         return "cannot be evaluated"

@@ -11,7 +11,7 @@ from mastio.control.admin.reachable import Handling, verify_places
 from mastio.control.context import Context
 from mastio.control.endpoints import Endpoint, Endpoints
 from mastio.control.paging import PagingQuery, answer_page
-from mastio.exchange.budgets import Usage, Window
+from mastio.exchange.budgets import BudgetWindow, Usage
 from mastio.exchange.errors import BadRequest
 from mastio.plugin.collection import Collection, N, Serializer
 from mastio.plugin.fields import Page
@@ -31,7 +31,7 @@ class ControlDesk:
     def read_secret(self, path: str) -> str:
         return read_secret_file(path, self._context.store.secret_folders)
 
-    async def usage(self, places: Iterable[tuple[str, Window]]) -> Mapping[str, Usage]:
+    async def usage(self, places: Iterable[tuple[str, BudgetWindow]]) -> Mapping[str, Usage]:
         return await self._context.store.usage.read(places)
 
 

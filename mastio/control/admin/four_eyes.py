@@ -22,7 +22,7 @@ from fastapi.responses import JSONResponse
 from mastio.control.context import CLAIM, Context
 from mastio.control.endpoints import Endpoint
 from mastio.control.inprocess import Application, call_application
-from mastio.control.models import Held
+from mastio.control.models import PendingChange
 from mastio.exchange.presented_credentials import digest_secret
 from mastio.exchange.records import Hold
 from mastio.exchange.values import Principal
@@ -59,7 +59,7 @@ class FourEyes:
 
         functools.update_wrapper(guarded, endpoint.call)
         guarded.__signature__ = _with_request(endpoint.call)  # type: ignore[attr-defined]
-        return Endpoint(guarded, endpoint.status, {**endpoint.more, 202: Held}, endpoint.takes)
+        return Endpoint(guarded, endpoint.status, {**endpoint.more, 202: PendingChange}, endpoint.takes)
 
     async def _hold(self, kind: str, request: Request, *, claims: bool) -> Response:
         """Keep the request, and say who has to do what. Raises `Unavailable`: it cannot be kept, nothing is done."""
@@ -86,7 +86,7 @@ class FourEyes:
             )
         )
         note_facts(request, hold=hold.id)
-        answer = Held(
+        answer = PendingChange(
             id=hold.id,
             action=kind,
             expires_at=encode_time(hold.expires_at),

@@ -29,11 +29,10 @@ from mastio.exchange.errors import ConfigurationError
 from mastio.exchange.values import JSON, Entry
 from mastio.plugin.services import Services, Upstream
 from mastio_audit.anchors.authority import Authority
-from mastio_audit.anchors.figures import Figures
 from mastio_audit.anchors.file import FileAnchor
-from mastio_audit.anchors.keeper import Keeper
 from mastio_audit.anchors.memory import FileMemory, Memory
-from mastio_audit.anchors.place import Place
+from mastio_audit.anchors.metrics import AnchorMetrics
+from mastio_audit.anchors.publisher import Publisher
 from mastio_audit.anchors.settings import (
     WITNESSES,
     AnchorSettings,
@@ -41,6 +40,7 @@ from mastio_audit.anchors.settings import (
     TimestampSettings,
     WitnessSettings,
 )
+from mastio_audit.anchors.target import AnchorTarget
 from mastio_audit.anchors.witness import Witness
 from mastio_audit.anchors.witnesses import Witnesses
 from mastio_audit.log.chain import Head
@@ -108,12 +108,12 @@ class Anchors:
         if self._services.plane != "control":
             yield
             return
-        figures, now = Figures(), self._services.now
-        alone: list[tuple[FileAnchorSettings | TimestampSettings, Place]] = [*self._files, *self._authorities]
-        keepers = [Keeper(one.name, place, open_reader(), figures, now, one.every) for one, place in alone]
+        figures, now = AnchorMetrics(), self._services.now
+        alone: list[tuple[FileAnchorSettings | TimestampSettings, AnchorTarget]] = [*self._files, *self._authorities]
+        keepers = [Publisher(one.name, place, open_reader(), figures, now, one.every) for one, place in alone]
         if self._witnesses:
             witnesses = self._gather(open_reader(), record, figures)
-            keepers.append(Keeper(WITNESSES, witnesses, open_reader(), figures, now, self._every))
+            keepers.append(Publisher(WITNESSES, witnesses, open_reader(), figures, now, self._every))
         for keeper in keepers:
             keeper.start()
         try:
@@ -122,7 +122,9 @@ class Anchors:
             for keeper in keepers:
                 await keeper.stop()
 
-    def _gather(self, reader: LogReader, record: Callable[[Entry], Awaitable[int]], figures: Figures) -> Witnesses:
+    def _gather(
+        self, reader: LogReader, record: Callable[[Entry], Awaitable[int]], figures: AnchorMetrics
+    ) -> Witnesses:
         services = self._services
         memory = self._open_memory(WITNESSES)
 

@@ -16,7 +16,7 @@ from cryptography import x509
 from mastio.exchange.errors import DispatchError
 from mastio.plugin.services import Upstream
 from mastio_audit.anchors.memory import Memory
-from mastio_audit.anchors.place import AnchorError
+from mastio_audit.anchors.target import AnchorError
 from mastio_audit.anchors.timestamps import TimestampError, verify_reply, write_request
 from mastio_audit.log.chain import Head
 from mastio_primitives.files import write_public

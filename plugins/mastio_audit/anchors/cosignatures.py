@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from mastio_audit.anchors.place import AnchorError
+from mastio_audit.anchors.target import AnchorError
 from mastio_primitives.transparency import notes
 from mastio_primitives.transparency.notes import NoteError, Verifier
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from mastio.exchange.errors import ConfigurationError
-from mastio_audit.anchors.place import AnchorError
+from mastio_audit.anchors.target import AnchorError
 from mastio_audit.log.chain import ChainError, Head
 from mastio_audit.log.published import verify_beginning
 from mastio_audit.log.store import LogReader

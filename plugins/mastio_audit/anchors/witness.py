@@ -11,9 +11,9 @@ from mastio.exchange.errors import DispatchError, MastioError
 from mastio.exchange.values import JSON
 from mastio.plugin.services import Upstream
 from mastio_audit.anchors.cosignatures import Cosigned, Fork, Remembers, find_cosignature, judge
-from mastio_audit.anchors.figures import Figures
 from mastio_audit.anchors.memory import Memory
-from mastio_audit.anchors.place import AnchorError
+from mastio_audit.anchors.metrics import AnchorMetrics
+from mastio_audit.anchors.target import AnchorError
 from mastio_audit.log.chain import ChainError, Head
 from mastio_audit.log.store import LogReader
 from mastio_audit.log.tiles import read_proof, read_root
@@ -76,7 +76,7 @@ class Witness:
         upstream: Upstream,
         memory: Memory,
         record: Record,
-        figures: Figures,
+        figures: AnchorMetrics,
         now: Callable[[], float],
     ) -> None:
         self.name = name

@@ -11,10 +11,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from mastio_audit.anchors.cosignatures import find_cosigners
-from mastio_audit.anchors.figures import Figures
-from mastio_audit.anchors.keeper import Pace
 from mastio_audit.anchors.memory import Memory
-from mastio_audit.anchors.place import AnchorError
+from mastio_audit.anchors.metrics import AnchorMetrics
+from mastio_audit.anchors.publisher import Pace
+from mastio_audit.anchors.target import AnchorError
 from mastio_audit.anchors.witness import ForkError, Log, Witness
 from mastio_audit.log.chain import ChainError, Head
 from mastio_audit.log.store import LogReader, StoreError
@@ -38,7 +38,7 @@ class Witnesses:
         memory: Memory,
         reader: LogReader,
         sign: Callable[[Head], bytes],
-        figures: Figures,
+        figures: AnchorMetrics,
         now: Callable[[], float],
     ) -> None:
         self._witnesses = witnesses

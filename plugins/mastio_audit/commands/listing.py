@@ -20,7 +20,7 @@ from mastio.plugin.administer import connect, plain
 from mastio_audit.commands import places
 from mastio_audit.log.store import LogReader
 from mastio_audit.query import ENTRIES
-from mastio_audit.search import EFFECTS, Wanted, find_first, search
+from mastio_audit.search import EFFECTS, EntryFilter, find_first, search
 
 LIMIT, PAGE = 50, 1000
 COLUMNS = ("INDEX", "TIME", "ID", "AGENT", "KIND", "PHASE", "DECISION", "OUTCOME", "TARGET")
@@ -44,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
     if args.limit < 1:
         raise ConfigurationError("--limit must be 1 or more.", "Leave it out for the newest entries.")
     since = None if args.since is None else places.parse_moment("--since", args.since, time.time())
-    wanted = Wanted(args.agent, args.kind, args.request_id, args.decision, since)
+    wanted = EntryFilter(args.agent, args.kind, args.request_id, args.decision, since)
     if args.url is not None:
         with connect(args) as client:
             write(itertools.islice(_ask(client, wanted, args.limit), args.limit), args.json)
@@ -79,7 +79,7 @@ def _describe(entry: bytes) -> tuple[str, ...]:
     return tuple(plain(cell) if cell else "-" for cell in cells)
 
 
-def _ask(client: httpx.Client, wanted: Wanted, limit: int) -> Iterator[bytes]:
+def _ask(client: httpx.Client, wanted: EntryFilter, limit: int) -> Iterator[bytes]:
     query = {"order": "desc", "limit": str(min(limit, PAGE))}
     for name in ("agent", "kind", "request_id", "decision"):
         if (value := getattr(wanted, name)) is not None:
@@ -93,7 +93,7 @@ def _ask(client: httpx.Client, wanted: Wanted, limit: int) -> Iterator[bytes]:
         following = reply.links.get("next", {}).get("url")
 
 
-def _read(runner: asyncio.Runner, reader: LogReader, wanted: Wanted, limit: int) -> Generator[bytes, None, None]:
+def _read(runner: asyncio.Runner, reader: LogReader, wanted: EntryFilter, limit: int) -> Generator[bytes, None, None]:
     """Yields entries from the store and the archives. A log without a head is read up to its last entry."""
     try:
         runner.run(reader.open())

@@ -22,7 +22,7 @@ from mastio_audit.log.chain import ChainError, Row, timestamp
 from mastio_audit.log.store import LogReader, StoreError
 from mastio_audit.query import USAGE, parse_by
 from mastio_audit.search import find_first
-from mastio_audit.spending import COUNTS, DIMENSIONS, Dimension, Question, Sums
+from mastio_audit.spending import COUNTS, DIMENSIONS, Dimension, Sums, UsageQuery
 from mastio_client.enroll import Refused
 
 MEANING = "what calls of models used: requests, tokens, USD, by agent, model, day or group"
@@ -84,7 +84,7 @@ def _run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _parse(args: argparse.Namespace, now: float) -> Question:
+def _parse(args: argparse.Namespace, now: float) -> UsageQuery:
     try:
         by = parse_by(args.by)
     except ValueError as error:
@@ -97,10 +97,10 @@ def _parse(args: argparse.Namespace, now: float) -> Question:
         begin, end = spending.make_period(since, until, now)
     except ValueError as error:
         raise ConfigurationError("--since is later than --until.", "Exchange them.") from error
-    return Question(begin, end, by, args.agent, args.model)
+    return UsageQuery(begin, end, by, args.agent, args.model)
 
 
-def _ask(client: httpx.Client, question: Question) -> tuple[Sums, bool]:
+def _ask(client: httpx.Client, question: UsageQuery) -> tuple[Sums, bool]:
     """The sums of all parts that the appliance answers, and whether they cover the whole period."""
     query = {"by": ",".join(question.by)}
     query |= {name: timestamp(getattr(question, name)).decode() for name in ("since", "until")}
@@ -117,7 +117,7 @@ def _ask(client: httpx.Client, question: Question) -> tuple[Sums, bool]:
     return sums, is_complete
 
 
-async def _read(reader: LogReader, question: Question) -> Sums:
+async def _read(reader: LogReader, question: UsageQuery) -> Sums:
     """The sums over the stored and the archived entries."""
 
     async def find(within: range, limit: int, contained: Sequence[bytes]) -> Sequence[Row]:
@@ -137,7 +137,7 @@ async def _read(reader: LogReader, question: Question) -> Sums:
         await reader.close()
 
 
-def _print(args: argparse.Namespace, question: Question, sums: Sums, is_complete: bool) -> None:
+def _print(args: argparse.Namespace, question: UsageQuery, sums: Sums, is_complete: bool) -> None:
     rows, total = spending.describe_rows(sums, question.by), spending.describe(sums.total)
     if args.json:
         times = {name: timestamp(getattr(question, name)).decode() for name in ("since", "until")}

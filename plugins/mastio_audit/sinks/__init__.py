@@ -27,10 +27,10 @@ from mastio.plugin.services import Services
 from mastio_audit.log.store import LogReader, StoreError
 from mastio_audit.outside import refuse_own
 from mastio_audit.sinks import cef, ocsf, rfc5424
-from mastio_audit.sinks.courier import Courier
 from mastio_audit.sinks.cursor import Cursor, FileCursor
-from mastio_audit.sinks.figures import Figures
 from mastio_audit.sinks.file import FileSink
+from mastio_audit.sinks.forwarder import Forwarder
+from mastio_audit.sinks.metrics import SinkMetrics
 from mastio_audit.sinks.network import Render, SyslogSink
 from mastio_audit.sinks.rfc5424 import Origin
 from mastio_audit.sinks.settings import FileSettings, Format, SinkSettings, SyslogSettings
@@ -60,9 +60,9 @@ async def carry(
     if services.plane != "control":
         yield
         return
-    figures = Figures()
+    figures = SinkMetrics()
     couriers = [
-        Courier(
+        Forwarder(
             one.name,
             sink,
             _open_cursor(one.name, services),
@@ -82,7 +82,7 @@ async def carry(
             await courier.stop()
 
 
-async def _start(courier: Courier) -> None:
+async def _start(courier: Forwarder) -> None:
     try:
         await courier.start()
     except StoreError as error:

@@ -52,7 +52,7 @@ class Suspicion(NamedTuple):
         return self.category.partition(".")[0]
 
 
-class Own(NamedTuple):
+class OperatorPattern(NamedTuple):
     """A pattern of the operator's, already valid: a regular expression on folded lower-case text."""
 
     category: str
@@ -65,7 +65,10 @@ class Engine:
     told, so that what cannot reach it is not looked at closer; `LEAST` unless given."""
 
     def __init__(
-        self, own: Sequence[Own] = (), kinds: Iterable[str] = CLASSES, floors: Mapping[str, int] | None = None
+        self,
+        own: Sequence[OperatorPattern] = (),
+        kinds: Iterable[str] = CLASSES,
+        floors: Mapping[str, int] | None = None,
     ) -> None:
         self._floors = {kind: max(LEAST, (floors or {}).get(kind, LEAST)) for kind in CLASSES}
         shapes = {**SHAPES, **{f"own {n}": pattern.pattern for n, pattern in enumerate(own)}, **HINTS}

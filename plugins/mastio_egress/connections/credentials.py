@@ -56,7 +56,7 @@ class Injection(Protocol):
         """The upstream refused what `apply` made. Whether the next one may be another."""
 
 
-class Nothing:
+class NoCredential:
     """A connection without a credential of the appliance, or with one that TLS shows."""
 
     needs_whole_body = False
@@ -71,7 +71,7 @@ class Nothing:
         return False
 
 
-class Missing(Nothing):
+class Missing(NoCredential):
     """The secret cannot be had: its file is gone, or it does not open. Nothing is sent without it."""
 
     async def apply(self, asked: Outgoing) -> Outgoing:
@@ -199,7 +199,7 @@ def open_injection(services: Services, row: ConnectionRow) -> Injection:
     """Raises `TargetError` for a place of tokens that is not acceptable."""
     credential = row.credential
     if credential is None:
-        return Nothing()
+        return NoCredential()
     options, secret = credential.options, credential.secret
     if secret is None:
         return Missing()
@@ -219,4 +219,4 @@ def open_injection(services: Services, row: ConnectionRow) -> Injection:
         case "sigv4":
             return Signed(row, credential, secret)
         case "certificate":
-            return Nothing()
+            return NoCredential()

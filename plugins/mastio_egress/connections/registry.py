@@ -18,7 +18,7 @@ from mastio_egress.secret_masking import Needles
 log = logging.getLogger("mastio.egress")
 
 
-class Open:
+class OpenConnection:
     """A connection that can be used. Exchanges under way keep the one that they began with, so that a changed secret
     fails none of them."""
 
@@ -92,12 +92,12 @@ def open_tls(row: ConnectionRow) -> SSLContext | None:
     return make_context(row.ca, row.pin, certificate)
 
 
-class Registry:
+class ConnectionRegistry:
     """Those of the directory."""
 
     def __init__(self, services: Services) -> None:
         self._services = services
-        self._open: dict[str, Open] = {}
+        self._open: dict[str, OpenConnection] = {}
         self._retiring: set[asyncio.Task[None]] = set()
         self.reload()
 
@@ -107,7 +107,9 @@ class Registry:
         for name, row in CONNECTIONS.find_rows(self._services.directory).items():
             known = before.get(name)
             try:
-                self._open[name] = known if known is not None and known.row == row else Open(self._services, row)
+                self._open[name] = (
+                    known if known is not None and known.row == row else OpenConnection(self._services, row)
+                )
             except (TargetError, TlsError) as error:
                 log.error("the connection %s cannot be used: %s", name, error)
         for name, opened in before.items():
@@ -116,6 +118,6 @@ class Registry:
                 self._retiring.add(task)
                 task.add_done_callback(self._retiring.discard)
 
-    def find(self, name: str) -> Open | None:
+    def find(self, name: str) -> OpenConnection | None:
         """None where there is none of this name, or its description is not usable."""
         return self._open.get(name)

@@ -11,7 +11,7 @@ from mastio.exchange.errors import BadRequest, MastioError
 from mastio.http.problem import encode_anthropic
 from mastio.http.strictjson import JsonError, parse
 from mastio_llm.dialects.operation import (
-    Asked,
+    CallRequest,
     Form,
     Listing,
     Operation,
@@ -32,19 +32,19 @@ VERSION = "2023-06-01"
 """`anthropic-version` for callers who name none: the API takes no call without."""
 
 
-def find_messages(params: Mapping[str, str], query: bytes, document: dict[str, Any]) -> Asked:
+def find_messages(params: Mapping[str, str], query: bytes, document: dict[str, Any]) -> CallRequest:
     model, form = read_model(document), read_form(document)
     _verify_messages(document)
     verify_counts(document, ("max_tokens",))
-    return Asked(model, form, document.get("max_tokens"), has_one_answer=document.get("temperature") == 0)
+    return CallRequest(model, form, document.get("max_tokens"), has_one_answer=document.get("temperature") == 0)
 
 
 def keep_message(document: dict[str, Any], limit: int, kind: str) -> dict[str, Any]:
     return {**document, "max_tokens": limit}
 
 
-def find_count(params: Mapping[str, str], query: bytes, document: dict[str, Any]) -> Asked:
-    asked = Asked(read_model(document), writes=False, has_one_answer=True)
+def find_count(params: Mapping[str, str], query: bytes, document: dict[str, Any]) -> CallRequest:
+    asked = CallRequest(read_model(document), writes=False, has_one_answer=True)
     _verify_messages(document)
     return asked
 

@@ -13,7 +13,7 @@ from mastio.exchange.errors import BadRequest, MastioError
 from mastio.http.problem import encode_gemini
 from mastio.http.strictjson import JsonError, parse
 from mastio_llm.dialects.operation import (
-    Asked,
+    CallRequest,
     Form,
     Listing,
     Operation,
@@ -37,12 +37,12 @@ ANSWERS = ("candidateCount", "candidate_count")
 _ALT = re.compile(rb"(?:^|&)(?:alt|\$alt|%24alt)=([^&]*)")
 
 
-def find_content(params: Mapping[str, str], query: bytes, document: dict[str, Any]) -> Asked:
+def find_content(params: Mapping[str, str], query: bytes, document: dict[str, Any]) -> CallRequest:
     _verify_alt(query, (b"", b"json"))
     return _find(params, document, "whole")
 
 
-def find_stream(params: Mapping[str, str], query: bytes, document: dict[str, Any]) -> Asked:
+def find_stream(params: Mapping[str, str], query: bytes, document: dict[str, Any]) -> CallRequest:
     """Events where the query says `alt=sse`, else one JSON array."""
     return _find(params, document, "events" if _verify_alt(query, (b"", b"json", b"sse")) == b"sse" else "array")
 
@@ -55,7 +55,7 @@ def _verify_alt(query: bytes, known: tuple[bytes, ...]) -> bytes:
     return alt
 
 
-def _find(params: Mapping[str, str], document: dict[str, Any], form: Form) -> Asked:
+def _find(params: Mapping[str, str], document: dict[str, Any], form: Form) -> CallRequest:
     model = verify_model(params["model"])
     verify_plain(model)
     if "model" in document:
@@ -65,7 +65,7 @@ def _find(params: Mapping[str, str], document: dict[str, Any], form: Form) -> As
     configs = [member(document, name) for name in CONFIGS]
     for config in configs:
         verify_counts(config, (*LIMIT, *ANSWERS))
-    return Asked(
+    return CallRequest(
         model,
         form,
         _largest(configs, LIMIT),

@@ -16,8 +16,8 @@ from mastio.http.problem import encode_openai
 from mastio.http.strictjson import JsonError, parse, set_member
 from mastio_llm.dialects.events import data_of, split_events
 from mastio_llm.dialects.operation import (
-    Asked,
     AsksUsage,
+    CallRequest,
     Form,
     Listing,
     Operation,
@@ -40,13 +40,13 @@ LIMITS = ("max_tokens", "max_completion_tokens")
 CHAT_COUNTS = (*LIMITS, "n")
 
 
-def find_chat(params: Mapping[str, str], query: bytes, document: dict[str, Any]) -> Asked:
+def find_chat(params: Mapping[str, str], query: bytes, document: dict[str, Any]) -> CallRequest:
     model, form = read_model(document), read_form(document)
     if not isinstance(document.get("messages"), list):
         raise BadRequest("The member messages must be a list.", code="invalid_body")
     verify_counts(document, CHAT_COUNTS)
     limits = [document[name] for name in LIMITS if document.get(name) is not None]
-    return Asked(
+    return CallRequest(
         model,
         form,
         max(limits, default=None),  # not everybody knows the newer one
@@ -77,10 +77,10 @@ def keep_response(document: dict[str, Any], limit: int, kind: str) -> dict[str, 
     return {**document, "max_output_tokens": limit}
 
 
-def find_responses(params: Mapping[str, str], query: bytes, document: dict[str, Any]) -> Asked:
+def find_responses(params: Mapping[str, str], query: bytes, document: dict[str, Any]) -> CallRequest:
     verify_counts(document, ("max_output_tokens", "max_tool_calls"))
     detached = bool(document.get("background"))
-    return Asked(
+    return CallRequest(
         read_model(document),
         read_form(document),
         document.get("max_output_tokens"),
@@ -89,8 +89,8 @@ def find_responses(params: Mapping[str, str], query: bytes, document: dict[str, 
     )
 
 
-def find_plain(params: Mapping[str, str], query: bytes, document: dict[str, Any]) -> Asked:
-    return Asked(read_model(document), writes=False, has_one_answer=True)
+def find_plain(params: Mapping[str, str], query: bytes, document: dict[str, Any]) -> CallRequest:
+    return CallRequest(read_model(document), writes=False, has_one_answer=True)
 
 
 def read_usage(document: Any) -> Usage | None:

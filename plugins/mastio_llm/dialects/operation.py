@@ -36,7 +36,7 @@ AsksUsage = Literal["always", "yes", "no", "silent"]
 does not say."""
 
 
-class Asked(NamedTuple):
+class CallRequest(NamedTuple):
     """What one request asks for. `model` as the caller spelt it.
 
     `limit`: the tokens that each of `answers` may have, None where the caller does not say; `writes` is False where
@@ -100,7 +100,7 @@ class Operation:
 
     kind: str
     dialect: Dialect
-    find: Callable[[Mapping[str, str], bytes, dict[str, Any]], Asked]
+    find: Callable[[Mapping[str, str], bytes, dict[str, Any]], CallRequest]
     address: Callable[[str, Form], str]
     usage: Callable[[Any], Usage | None]
     encode_break: Callable[[Form, MastioError, str], bytes]

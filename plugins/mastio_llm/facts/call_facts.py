@@ -16,7 +16,7 @@ Call = tuple[str, Any]
 """A tool's name and the arguments of one call of it."""
 
 
-class Told(NamedTuple):
+class CallSummary(NamedTuple):
     """`images`: with other files. `tools` are offered, `calls` were made."""
 
     messages: int
@@ -26,7 +26,7 @@ class Told(NamedTuple):
     calls: tuple[Call, ...] = ()
 
 
-Tell = Callable[[Mapping[str, Any]], Told]
+Tell = Callable[[Mapping[str, Any]], CallSummary]
 
 
 # --- OpenAI -----------------------------------------------------------------------------------------------------------
@@ -34,7 +34,7 @@ Tell = Callable[[Mapping[str, Any]], Told]
 _OPENAI_FILES = frozenset({"image_url", "input_image", "input_file", "input_audio", "file", "video_url"})
 
 
-def tell_chat(document: Mapping[str, Any]) -> Told:
+def tell_chat(document: Mapping[str, Any]) -> CallSummary:
     messages = document.get("messages")
     images, system, calls = 0, False, list[Call]()
     for message in messages if isinstance(messages, list) else ():
@@ -50,7 +50,7 @@ def tell_chat(document: Mapping[str, Any]) -> Told:
     if "tools" in document or "functions" in document:
         functions = (tool.get("name") for tool in parts_of(document.get("functions")))
         tools = _strings([*_openai_tools(document), *functions])
-    return Told(_length(messages), images, system, tools, tuple(calls))
+    return CallSummary(_length(messages), images, system, tools, tuple(calls))
 
 
 def _openai_tools(document: Mapping[str, Any]) -> Iterator[object]:
@@ -69,7 +69,7 @@ def _calls_of_chat(message: dict[str, Any]) -> Iterator[Call]:
     yield from _call(made.get("name"), made.get("arguments"))
 
 
-def tell_response(document: Mapping[str, Any]) -> Told:
+def tell_response(document: Mapping[str, Any]) -> CallSummary:
     items = list(parts_of(document.get("input")))
     calls = [
         call
@@ -78,7 +78,7 @@ def tell_response(document: Mapping[str, Any]) -> Told:
         for call in _call(item.get("name"), item.get("arguments", item.get("input")))
     ]
     parts = [part for item in items for part in (item, *parts_of(item.get("content")), *parts_of(item.get("output")))]
-    return Told(
+    return CallSummary(
         _length(document.get("input")),
         sum(part.get("type") in _OPENAI_FILES for part in parts),
         bool(document.get("instructions")) or any(item.get("role") in ("system", "developer") for item in items),
@@ -87,15 +87,15 @@ def tell_response(document: Mapping[str, Any]) -> Told:
     )
 
 
-def tell_inputs(document: Mapping[str, Any]) -> Told:
+def tell_inputs(document: Mapping[str, Any]) -> CallSummary:
     """Embeddings and moderations."""
-    return Told(_length(document.get("input")))
+    return CallSummary(_length(document.get("input")))
 
 
 # --- Anthropic --------------------------------------------------------------------------------------------------------
 
 
-def tell_message(document: Mapping[str, Any]) -> Told:
+def tell_message(document: Mapping[str, Any]) -> CallSummary:
     blocks = [block for message in parts_of(document.get("messages")) for block in _blocks_of(message.get("content"))]
     offered = [tool.get("name") or tool.get("type") for tool in parts_of(document.get("tools"))]
     offered += [server.get("name") for server in parts_of(document.get("mcp_servers"))]
@@ -105,7 +105,7 @@ def tell_message(document: Mapping[str, Any]) -> Told:
         if block.get("type") in ("tool_use", "server_tool_use", "mcp_tool_use")
         for call in _call(block.get("name"), block.get("input"))
     ]
-    return Told(
+    return CallSummary(
         _length(document.get("messages")),
         sum(block.get("type") in ("image", "document") for block in blocks),
         bool(document.get("system")),
@@ -126,7 +126,7 @@ def _blocks_of(content: object) -> Iterator[dict[str, Any]]:
 _DECLARATIONS = ("functionDeclarations", "function_declarations")
 
 
-def tell_content(document: Mapping[str, Any]) -> Told:
+def tell_content(document: Mapping[str, Any]) -> CallSummary:
     """In both spellings of every name."""
     parts = [part for content in parts_of(document.get("contents")) for part in parts_of(content.get("parts"))]
     offered: list[object] = []
@@ -140,7 +140,7 @@ def tell_content(document: Mapping[str, Any]) -> Told:
         for call in _call(made.get("name"), made.get("args"))
     ]
     files = ("inlineData", "inline_data", "fileData", "file_data")
-    return Told(
+    return CallSummary(
         _length(document.get("contents")),
         sum(any(name in part for name in files) for part in parts),
         bool(document.get("systemInstruction") or document.get("system_instruction")),

@@ -12,8 +12,8 @@ from typing import Any
 
 from mastio.exchange.destination import find_destination
 from mastio_llm.acts.found import NO_ACTS, Acts
-from mastio_llm.dialects.operation import Asked, Operation
-from mastio_llm.facts.call_facts import TELL, Told, find_definitions
+from mastio_llm.dialects.operation import CallRequest, Operation
+from mastio_llm.facts.call_facts import TELL, CallSummary, find_definitions
 from mastio_llm.provider import ProviderRow
 
 MEMO = "memo"
@@ -25,12 +25,12 @@ class CallFacts:
     __slots__ = ("_document", "_operation", "_told", "acts", "asked", "memo", "size")
 
     def __init__(
-        self, operation: Operation, asked: Asked, document: Mapping[str, Any], size: int, acts: Acts = NO_ACTS
+        self, operation: Operation, asked: CallRequest, document: Mapping[str, Any], size: int, acts: Acts = NO_ACTS
     ) -> None:
         self.acts = acts
         self._operation = operation
         self._document = document
-        self._told: Told | None = None
+        self._told: CallSummary | None = None
         self.asked = asked
         self.memo: dict[str, Any] = {}
         self.size = size
@@ -45,7 +45,7 @@ class CallFacts:
         self._told = TELL[self._operation.dialect, self._operation.kind](self._document)
 
     @property
-    def told(self) -> Told:
+    def told(self) -> CallSummary:
         if self._told is None:
             self.tell()
         assert self._told is not None

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from mastio.exchange.values import Bound
-from mastio_llm.dialects.operation import Asked, Usage
+from mastio_llm.dialects.operation import CallRequest, Usage
 from mastio_llm.routing.prices import Price
 
 ENOUGH = 1024
@@ -39,7 +39,7 @@ TOOLS_PROMPT = 2_000
 """Tokens of the prompt on tool calls that vendors add before the text: hundreds, and more for their own tools."""
 
 
-def bound_read(body: bytes, asked: Asked, price: Price | None) -> int:
+def bound_read(body: bytes, asked: CallRequest, price: Price | None) -> int:
     """The most tokens that can be read."""
     context = price.context if price is not None else None
     read = len(body) + (TOOLS_PROMPT if b'"tools"' in body else 0)
@@ -48,7 +48,7 @@ def bound_read(body: bytes, asked: Asked, price: Price | None) -> int:
     return read if context is None else min(read, context)
 
 
-def bound_call(body: bytes, asked: Asked, price: Price | None) -> Bound:
+def bound_call(body: bytes, asked: CallRequest, price: Price | None) -> Bound:
     """The most that this call may use. Its price is None where that is not known.
 
     A caller who sets no limit may be kept to less than the model could write.
@@ -66,7 +66,7 @@ def _bound(read: int, written: int, price: Price | None) -> Bound:
     return Bound(read + written, None if price is None else price.most_nano_usd(read, written))
 
 
-def find_limit(body: bytes, asked: Asked, price: Price | None, granted: Iterable[Bound]) -> int | None:
+def find_limit(body: bytes, asked: CallRequest, price: Price | None, granted: Iterable[Bound]) -> int | None:
     """The tokens that each answer may have, so that the call keeps to what was granted; None: as many as it likes."""
     limits = []
     for bound in granted:
@@ -77,7 +77,7 @@ def find_limit(body: bytes, asked: Asked, price: Price | None, granted: Iterable
     return max(min(limits) // max(asked.answers, 1), 1) if limits else None
 
 
-def complete(usage: Usage | None, body: bytes, asked: Asked, price: Price | None, limit: int | None) -> Usage:
+def complete(usage: Usage | None, body: bytes, asked: CallRequest, price: Price | None, limit: int | None) -> Usage:
     """The provider's count, completed with the amounts that were set aside for what it did not count. `limit`: tokens
     of each answer.
     """
@@ -94,7 +94,7 @@ def complete(usage: Usage | None, body: bytes, asked: Asked, price: Price | None
     return {**known, "estimated": 1}
 
 
-def bound_output(asked: Asked, price: Price | None) -> int:
+def bound_output(asked: CallRequest, price: Price | None) -> int:
     """The most tokens that all answers together may have."""
     if not asked.writes:
         return 0

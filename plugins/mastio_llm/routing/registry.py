@@ -15,7 +15,7 @@ from mastio_llm.routing.breaker import Health
 
 
 @dataclass(frozen=True, slots=True)
-class Open:
+class OpenProvider:
     """A provider that can be called."""
 
     row: ProviderRow
@@ -23,13 +23,13 @@ class Open:
     credential: Credential
 
 
-class Registry:
+class ProviderRegistry:
     """The providers in force with a pool for each: `configured` from the settings, the rest from the directory."""
 
     def __init__(self, services: Services, configured: Iterable[ProviderRow]) -> None:
         self._services = services
         self._configured = {row.name: row for row in configured}
-        self._pools: dict[str, Open] = {}
+        self._pools: dict[str, OpenProvider] = {}
         self._health: dict[str, Health] = {}
         self.providers: dict[str, ProviderRow] = {}
         self.broken: dict[str, str] = {}
@@ -39,7 +39,7 @@ class Registry:
         """Take the directory's providers; keep the pools of those that did not change."""
         self.providers = {**self._configured, **PROVIDERS.find_rows(self._services.directory)}
         self.broken = {}
-        pools: dict[str, Open] = {}
+        pools: dict[str, OpenProvider] = {}
         for name, row in self.providers.items():
             known = self._pools.get(name)
             try:
@@ -50,11 +50,11 @@ class Registry:
         self._health = {name: health for name, health in self._health.items() if name in pools.keys() - changed}
         self._pools = pools
 
-    def _open(self, row: ProviderRow) -> Open:
+    def _open(self, row: ProviderRow) -> OpenProvider:
         pool = self._services.upstreams.open(row.base_url, row.allow_addresses, row.timeouts)
-        return Open(row, pool, open_credential(self._services, row))
+        return OpenProvider(row, pool, open_credential(self._services, row))
 
-    def find(self, provider: str) -> Open | None:
+    def find(self, provider: str) -> OpenProvider | None:
         """None where the provider's description is not usable."""
         return self._pools.get(provider)
 

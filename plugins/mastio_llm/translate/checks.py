@@ -109,12 +109,12 @@ def parse_arguments(value: object) -> dict[str, Any]:
 # --- providers --------------------------------------------------------------------------------------------------------
 
 
-class OfThisCall(DispatchError):
+class CallOnlyError(DispatchError):
     """The provider did what is its part; that it cannot be told, or was refused, has to do with this call alone."""
 
 
 def odd(what: str) -> DispatchError:
-    return OfThisCall(f"The provider's reply is not as its API has it: {what}.")
+    return CallOnlyError(f"The provider's reply is not as its API has it: {what}.")
 
 
 def said_object(value: object, what: str) -> dict[str, Any]:

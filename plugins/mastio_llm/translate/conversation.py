@@ -153,7 +153,7 @@ class Begin:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class TextDelta:
     """More of the text; never empty."""
 
     text: str
@@ -189,4 +189,4 @@ class Failed:
     message: str
 
 
-Delta = Begin | Said | Called | Argued | Ended | Failed
+Delta = Begin | TextDelta | Called | Argued | Ended | Failed

@@ -36,8 +36,8 @@ from mastio_llm.translate.conversation import (
     Finish,
     Format,
     Image,
-    Said,
     Text,
+    TextDelta,
     Tool,
     ToolCall,
     ToolResult,
@@ -300,7 +300,7 @@ class Writer:
             case Begin(id, model):
                 self._head |= {"id": f"chatcmpl-{id}", "model": model}
                 return self._delta({"role": "assistant", "content": ""})
-            case Said(said):
+            case TextDelta(said):
                 return self._delta({"content": said})
             case Called(id, name):
                 self._calls += 1

@@ -43,8 +43,8 @@ from mastio_llm.translate.conversation import (
     Format,
     Image,
     Part,
-    Said,
     Text,
+    TextDelta,
     Tool,
     ToolCall,
     ToolResult,
@@ -362,7 +362,7 @@ class Writer:
             case Begin(id, model):
                 self._id, self._model = id, model
                 return b""
-            case Said(said):
+            case TextDelta(said):
                 return self._flush() + self._element(_reply(self._id, self._model, [{"text": said}]))
             case Called():
                 flushed = self._flush()

@@ -35,8 +35,8 @@ from mastio_llm.translate.conversation import (
     Format,
     Image,
     Part,
-    Said,
     Text,
+    TextDelta,
     Tool,
     ToolCall,
     ToolResult,
@@ -292,7 +292,7 @@ class Writer:
         match delta:
             case Begin(id, model, usage):
                 return _event({"type": "message_start", "message": _message(id, model, [], None, usage)})
-            case Said(said):
+            case TextDelta(said):
                 begun = b"" if self._open == "text" else self._begin({"type": "text", "text": ""})
                 return begun + self._delta({"type": "text_delta", "text": said})
             case Called(id, name):

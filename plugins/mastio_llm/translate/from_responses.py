@@ -43,8 +43,8 @@ from mastio_llm.translate.conversation import (
     Format,
     Image,
     Part,
-    Said,
     Text,
+    TextDelta,
     Tool,
     ToolCall,
     ToolResult,
@@ -367,7 +367,7 @@ class Writer:
             case Begin(id, model):
                 self._id, self._model = id, model
                 return self._whole("response.created", None, {}) + self._whole("response.in_progress", None, {})
-            case Said(said):
+            case TextDelta(said):
                 begun = b"" if self._said else self._close("completed") + self._open_message()
                 self._said.append(said)
                 return begun + self._in_message("output_text.delta", delta=said, logprobs=[])

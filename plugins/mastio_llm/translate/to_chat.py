@@ -36,8 +36,8 @@ from mastio_llm.translate.conversation import (
     Format,
     Image,
     Part,
-    Said,
     Text,
+    TextDelta,
     Tool,
     ToolCall,
     ToolResult,
@@ -257,7 +257,7 @@ class Reader:
         for name in ("content", "refusal"):
             if said := said_text(delta.get(name) or "", "a text"):
                 self._refused = self._refused or name == "refusal"
-                yield Said(said)
+                yield TextDelta(said)
         for call in said_objects(delta.get("tool_calls"), "the calls"):
             index = call.get("index")
             if index is None:  # some who imitate the API leave it out

@@ -14,7 +14,7 @@ from mastio_llm.dialects import OPERATIONS
 from mastio_llm.dialects.gemini import read_usage
 from mastio_llm.dialects.operation import Usage, member, tokens
 from mastio_llm.translate.checks import (
-    OfThisCall,
+    CallOnlyError,
     dump,
     find_message,
     invalid,
@@ -39,8 +39,8 @@ from mastio_llm.translate.conversation import (
     Finish,
     Image,
     Part,
-    Said,
     Text,
+    TextDelta,
     Tool,
     ToolCall,
     ToolResult,
@@ -235,7 +235,7 @@ def _finish(candidate: Mapping[str, Any]) -> Finish | None:
     finish = FINISH.get(reason) if isinstance(reason, str) else None
     if finish is None:
         said = reason if isinstance(reason, str) and _WORD.fullmatch(reason) else "unknown"
-        raise OfThisCall(f"The provider did not finish its answer ({said}).")
+        raise CallOnlyError(f"The provider did not finish its answer ({said}).")
     return finish
 
 
@@ -280,7 +280,7 @@ class Reader:
 
     def _tell(self, part: Text | ToolCall) -> Iterator[Delta]:
         if isinstance(part, Text):
-            yield Said(part.text)
+            yield TextDelta(part.text)
             return
         self._calls += 1
         yield Called(part.id, part.name)

@@ -30,8 +30,8 @@ from mastio_llm.translate.conversation import (
     Finish,
     Image,
     Part,
-    Said,
     Text,
+    TextDelta,
     Tool,
     ToolCall,
     ToolResult,
@@ -220,7 +220,7 @@ class Reader:
         self._open, self._kind = event.get("index"), said_name(block.get("type"))
         if self._kind == "text":
             if text := said_text(block.get("text", ""), "a text"):
-                yield Said(text)
+                yield TextDelta(text)
         elif self._kind == "tool_use":
             yield _called(block)
         elif self._kind not in THOUGHTS:
@@ -233,7 +233,7 @@ class Reader:
         match delta.get("type"):
             case "text_delta" if self._kind == "text":
                 if text := said_text(delta.get("text"), "a text"):
-                    yield Said(text)
+                    yield TextDelta(text)
             case "input_json_delta" if self._kind == "tool_use":
                 if piece := said_text(delta.get("partial_json"), "a call's input"):
                     yield Argued(piece)

@@ -18,7 +18,7 @@ from mastio_llm.translate.conversation import (
     Delta,
     Ended,
     Failed,
-    Said,
+    TextDelta,
     ToolCall,
 )
 
@@ -155,7 +155,7 @@ class _Stream:
 
 def _size(delta: Delta) -> int:
     match delta:
-        case Said(text) | Argued(text):
+        case TextDelta(text) | Argued(text):
             return len(text)
         case Called(id, name):
             return len(id) + len(name)

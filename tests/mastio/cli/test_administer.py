@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
-from mastio.plugin.administer import Held, pages, print_held, raise_if_held
+from mastio.plugin.administer import ChangeHeld, pages, print_held, raise_if_held
 
 CODE = "mastio_claim_abc"
 HOLD = {"id": "hold_1", "expires_at": "2027-01-01T00:00:00Z", "approve": "/v1/admin/holds/hold_1/approve"}
@@ -79,7 +79,7 @@ def test_only_an_answer_that_names_an_approval_is_held(status: int, document: An
     if not is_held:
         raise_if_held(reply)
         return
-    with pytest.raises(Held) as caught:
+    with pytest.raises(ChangeHeld) as caught:
         raise_if_held(reply)
     assert caught.value.hold == HOLD
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mastio.exchange.budgets import Claim, Window
+from mastio.exchange.budgets import BudgetWindow, Claim
 from mastio.plugin.services import Worker
 from mastio.store.leases import LeaseStore
 from mastio.store.sql.engine import Database
@@ -34,10 +34,10 @@ async def test_a_budgets_life(world: World, url: str) -> None:
     assert (await world.call("POST", BUDGETS, MONTH)).status_code == 409
     database = Database(url)
     await LeaseStore(database, Worker("n", 0, "i")).claim(
-        [Claim("l", row(world, "m").series, Window(1_798_761_600, 1_801_440_000), 25, 5, 5)], 0
+        [Claim("l", row(world, "m").series, BudgetWindow(1_798_761_600, 1_801_440_000), 25, 5, 5)], 0
     )
     await LeaseStore(database, Worker("n", 0, "i")).claim(
-        [Claim("l", row(world, "m").series, Window(1_798_761_600, 1_801_440_000), 40_000_000, 5, 5)], 0
+        [Claim("l", row(world, "m").series, BudgetWindow(1_798_761_600, 1_801_440_000), 40_000_000, 5, 5)], 0
     )
     await database.close()
     items = (await world.call("GET", BUDGETS)).json()["items"]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mastio.exchange.budgets import Claim, Window, decide, window_at
+from mastio.exchange.budgets import BudgetWindow, Claim, decide, window_at
 
 
 def at(text: str) -> int:
@@ -30,16 +30,16 @@ def at(text: str) -> int:
     ],
 )
 def test_periods_are_those_of_the_calendar_in_utc(period: Any, moment: str, start: str, end: str) -> None:
-    assert window_at(period, at(moment)) == Window(at(start), at(end))
-    assert window_at(period, at(end) - 0.001) == Window(at(start), at(end))
+    assert window_at(period, at(moment)) == BudgetWindow(at(start), at(end))
+    assert window_at(period, at(end) - 0.001) == BudgetWindow(at(start), at(end))
 
 
 def test_the_total_never_renews() -> None:
-    assert window_at("total", 0) == window_at("total", 4e9) == Window(0, None)
+    assert window_at("total", 0) == window_at("total", 4e9) == BudgetWindow(0, None)
 
 
 def claim(**members: Any) -> Claim:
-    return Claim("l", "s", Window(0, None), **members)
+    return Claim("l", "s", BudgetWindow(0, None), **members)
 
 
 @pytest.mark.parametrize(

@@ -15,11 +15,11 @@ from mastio.host.metrics import Telemetry
 from mastio.operating.expiry import DAY, HOUR, count_within, measure
 from mastio.pki.authority import Authority
 from mastio.pki.rotate import rotate_intermediate
-from mastio_audit.anchors import figures as anchor_figures
+from mastio_audit.anchors import metrics as anchor_figures
 from mastio_audit.log import reserve
-from mastio_audit.sinks import figures
-from mastio_limits import figures as budget_figures
-from mastio_policy import figures as policy_figures
+from mastio_audit.sinks import metrics as figures
+from mastio_limits import metrics as budget_figures
+from mastio_policy import metrics as policy_figures
 
 NOW = 1_800_000_000.0
 ALERTS = Path(__file__).parents[3] / "operate" / "alerts.yml"

@@ -16,7 +16,7 @@ import trustme
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from mastio.outbound.reachability import Obstacle
+from mastio.outbound.reachability import FailedStep
 from mastio.outbound.resolver import ResolveError, Resolver
 from mastio.outbound.tls import make_context
 from mastio.outbound.upstream import Pools
@@ -56,7 +56,7 @@ async def server(tls: bool) -> AsyncIterator[int]:
         yield opened.sockets[0].getsockname()[1]
 
 
-async def examine(url: str, *, tls: bool = True, allowed: tuple[str, ...] = HERE, **more: Any) -> Obstacle | None:
+async def examine(url: str, *, tls: bool = True, allowed: tuple[str, ...] = HERE, **more: Any) -> FailedStep | None:
     pools = Pools(resolver=Names())
     try:
         async with server(tls) as port:

@@ -18,7 +18,7 @@ import pytest
 
 from mastio.exchange.errors import DispatchError
 from mastio.exchange.target import ONLY_ITSELF, Address, TargetError, parse_networks
-from mastio.outbound.connector import ForbiddenAddress, Judge, Own, is_local
+from mastio.outbound.connector import ForbiddenAddress, Judge, OwnEndpoints, is_local
 from mastio.outbound.resolver import RESOLVE_EVERY, Resolver
 from mastio.outbound.upstream import Pool, Pools
 from support.dns_server import Answer, Names
@@ -198,7 +198,7 @@ async def test_one_cache_and_a_judge_for_each(pools: Pools, names: Names, listen
 async def test_the_appliance_never_connects_to_itself(names: Names, listeners: Listeners, host: str) -> None:
     names.say("a.example", "127.0.0.1")
     port = listeners["127.0.0.1"].port
-    for own, arrives in ((Own(frozenset({port})), False), (Own(frozenset({port - 1})), True)):
+    for own, arrives in ((OwnEndpoints(frozenset({port})), False), (OwnEndpoints(frozenset({port - 1})), True)):
         pools = Pools(own, Resolver([names.server]))
         pool = pools.open(f"http://{host}:{port}", ("127.0.0.0/8", "::1", "::ffff:0:0/96"), TIMEOUTS)
         if arrives:
@@ -213,7 +213,7 @@ async def test_nor_by_its_public_name(names: Names, listeners: Listeners) -> Non
     """Wherever that leads: to a balancer in front of it, perhaps."""
     names.say("mastio.example", "127.0.0.1")
     port = listeners["127.0.0.1"].port
-    pools = Pools(Own(doors=frozenset({("mastio.example", port)})), Resolver([names.server]))
+    pools = Pools(OwnEndpoints(doors=frozenset({("mastio.example", port)})), Resolver([names.server]))
     for host in ("mastio.example", "MASTIO.example"):
         assert await refusal(pools.open(f"http://{host}:{port}", ("127.0.0.1",), TIMEOUTS)) == FORBIDDEN
     assert connects(listeners) == 0 and not names.asked
@@ -237,9 +237,9 @@ def test_a_public_address_of_this_machine_has_to_be_allowed() -> None:
 
     public, other = (parse_networks([text])[0].network_address for text in ("8.8.8.8", "8.8.4.4"))
     with pytest.raises(ForbiddenAddress):
-        Judge((), Own(), is_ours).verify([other, public], 443)
-    Judge((), Own(), is_ours).verify([other], 443)
-    Judge(parse_networks(["8.8.8.8"]), Own(), is_ours).verify([other, public], 443)
+        Judge((), OwnEndpoints(), is_ours).verify([other, public], 443)
+    Judge((), OwnEndpoints(), is_ours).verify([other], 443)
+    Judge(parse_networks(["8.8.8.8"]), OwnEndpoints(), is_ours).verify([other, public], 443)
 
 
 @pytest.mark.skipif(not CAN_UNSHARE, reason="no network namespace can be made here")

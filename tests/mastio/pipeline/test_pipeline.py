@@ -18,12 +18,12 @@ from mastio.exchange.values import (
     Decision,
     Deny,
     Entry,
-    Hold,
     Message,
     Principal,
     Recorded,
     Reply,
     RequestHead,
+    Reservation,
     Restriction,
 )
 from mastio.host.metrics import Telemetry
@@ -244,7 +244,7 @@ class Held:
         self.settled: list[Any] = []
 
     async def reserve(self, principal: Principal, action: Action, message: Message) -> Any:
-        return Hold(self.settled.append)
+        return Reservation(self.settled.append)
 
 
 async def test_what_was_reserved_is_settled_with_what_was_used_before_the_outcome() -> None:

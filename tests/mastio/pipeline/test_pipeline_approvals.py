@@ -8,7 +8,7 @@ from typing import Any
 
 from mastio.exchange.errors import Denied
 from mastio.exchange.values import Action, Allow, Decision, Deny, Intake, Message, NeedsApproval, Principal
-from mastio.plugin.services import Approval, Wanted
+from mastio.plugin.services import Approval, ApprovalRequest
 from support.pipeline_world import AGENT, CHUNKED, SERVICES, Directory, World, arriving
 
 ASKED = NeedsApproval("hold", "It deletes.", 60, 1.0)
@@ -18,9 +18,9 @@ class Humans:
     """`services.approvals`, as one human would have it."""
 
     def __init__(self, says: Approval, meanwhile: Any = lambda: None) -> None:
-        self.says, self.meanwhile, self.wanted, self.taken = says, meanwhile, list[Wanted](), list[str]()
+        self.says, self.meanwhile, self.wanted, self.taken = says, meanwhile, list[ApprovalRequest](), list[str]()
 
-    async def wait(self, wanted: Wanted) -> Approval:
+    async def wait(self, wanted: ApprovalRequest) -> Approval:
         self.wanted.append(wanted)
         self.meanwhile()
         return self.says

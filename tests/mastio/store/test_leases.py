@@ -10,7 +10,7 @@ from itertools import count
 import pytest
 from sqlalchemy import select
 
-from mastio.exchange.budgets import Claim, Grant, Usage, Window
+from mastio.exchange.budgets import BudgetWindow, Claim, Grant, Usage
 from mastio.plugin.services import Worker
 from mastio.store.leases import GONE_SECONDS, LeaseStore
 from mastio.store.sql import tables
@@ -19,8 +19,8 @@ from mastio_limits.collection import BUDGETS
 from mastio_limits.ledger import Lease
 from support.stores import NOW, Opened
 
-TOTAL = Window(0, None)
-DAY = Window(0, 86_400)
+TOTAL = BudgetWindow(0, None)
+DAY = BudgetWindow(0, 86_400)
 IDS = count()
 
 
@@ -38,7 +38,7 @@ async def one(store: LeaseStore, claim: Claim, now: float = NOW) -> Grant | None
     return (await store.claim([claim], now))[0]
 
 
-async def spent(opened: Opened, series: str, window: Window = TOTAL) -> Usage:
+async def spent(opened: Opened, series: str, window: BudgetWindow = TOTAL) -> Usage:
     return (await opened.store.usage.read([(series, window)])).get(series, Usage())
 
 
@@ -118,7 +118,7 @@ async def test_who_is_silent_is_dead_and_may_come_back(opened: Opened) -> None:
 
 async def test_windows_are_apart_and_removed_when_they_are_long_over(opened: Opened) -> None:
     series, store = await budget(opened, 100), worker(opened)
-    today, tomorrow = DAY, Window(86_400, 172_800)
+    today, tomorrow = DAY, BudgetWindow(86_400, 172_800)
     assert (await one(store, Claim("1", series, today, needs=(100,)), 0)) == Grant(100, 100, 0)
     assert (await one(store, Claim("2", series, tomorrow, needs=(100,)), 0)) == Grant(100, 100, 0)
     await one(store, Claim("1", series, today, used=100), 86_401.0)

@@ -7,7 +7,7 @@ import base64
 import pytest
 
 from mastio_audit.anchors.cosignatures import Answer, Cosigned, Fork, Remembers, find_cosignature, find_cosigners, judge
-from mastio_audit.anchors.place import AnchorError
+from mastio_audit.anchors.target import AnchorError
 from mastio_primitives.transparency import notes
 from mastio_primitives.transparency.notes import Checkpoint, NoteError, Signer
 from support.witness_server import WitnessServer

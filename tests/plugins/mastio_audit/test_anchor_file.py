@@ -8,7 +8,7 @@ import pytest
 
 from mastio.exchange.errors import ConfigurationError
 from mastio_audit.anchors.file import FileAnchor, find_last
-from mastio_audit.anchors.place import AnchorError
+from mastio_audit.anchors.target import AnchorError
 from mastio_audit.log.chain import Head
 from mastio_primitives.transparency import notes
 from mastio_primitives.transparency.merkle import EMPTY_ROOT

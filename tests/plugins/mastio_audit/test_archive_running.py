@@ -13,15 +13,15 @@ import pytest
 
 from mastio.exchange.errors import MastioError
 from mastio.exchange.values import Entry
-from mastio_audit.admin_api import Doors
+from mastio_audit.admin_api import LogApi
 from mastio_audit.log import tiles
 from mastio_audit.log.archive import JoinedReader
 from mastio_audit.log.archiving import Limits, archive
 from mastio_audit.log.chain import Head
 from mastio_audit.log.sequencer import Sequencer
 from mastio_audit.log.store import Batch, StoreError
-from mastio_audit.query import Asked
-from mastio_audit.search import Wanted
+from mastio_audit.query import EntryQuery
+from mastio_audit.search import EntryFilter
 from mastio_audit.verification.store import verify_log
 from mastio_primitives.transparency import merkle, notes
 from mastio_primitives.transparency.merkle import leaf_hash
@@ -198,7 +198,7 @@ class TestMovedMeanwhile:
     async def test_a_page_of_entries(self, stored: Archived, start: int | None) -> None:
         reader: Any = Moving(stored, stored.place.reader())
         keys: Any = SimpleNamespace(origin=ORIGIN, signers=lambda now: [FIRST])
-        doors = Doors(reader, keys, lambda: 0.0, stored.place.data / "log" / "cosigned")
+        doors = LogApi(reader, keys, lambda: 0.0, stored.place.data / "log" / "cosigned")
         recorded: Any = SimpleNamespace(
             message=SimpleNamespace(plan=asked(start)),
             principal=SimpleNamespace(is_agent=False, name="demo"),
@@ -214,8 +214,8 @@ class TestMovedMeanwhile:
         await doors.close()
 
 
-def asked(start: int | None) -> Asked:
-    return Asked(Wanted(), start, 10, newest_first=False, query={"limit": "10"})
+def asked(start: int | None) -> EntryQuery:
+    return EntryQuery(EntryFilter(), start, 10, newest_first=False, query={"limit": "10"})
 
 
 class TestRest:
@@ -225,7 +225,7 @@ class TestRest:
     def doors(self, stored: Archived) -> Iterator[Callable[..., Any]]:
         stored.archive()
         keys: Any = SimpleNamespace(origin=ORIGIN, signers=lambda now: [FIRST])
-        made = Doors(stored.place.reader(), keys, lambda: 0.0, stored.place.data / "log" / "cosigned")
+        made = LogApi(stored.place.reader(), keys, lambda: 0.0, stored.place.data / "log" / "cosigned")
         loop = asyncio.new_event_loop()
 
         def ask(kind: str, plan: Any, is_agent: bool = False) -> Any:
@@ -268,12 +268,12 @@ class TestRest:
         self, doors: Callable[..., Any], stored: Archived, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """The export was begun before."""
-        find = Doors._find_ends
+        find = LogApi._find_ends
 
-        async def find_earlier(self: Doors) -> Any:
+        async def find_earlier(self: LogApi) -> Any:
             return (await find(self))[0], 0
 
-        monkeypatch.setattr(Doors, "_find_ends", find_earlier)
+        monkeypatch.setattr(LogApi, "_find_ends", find_earlier)
         reply = doors("audit.export", None)
         with pytest.raises(MastioError) as refused:
             doors.loop.run_until_complete(anext(aiter(reply.body)))  # type: ignore[attr-defined]

@@ -15,7 +15,7 @@ from mastio_audit.log.archive import JoinedReader
 from mastio_audit.log.chain import append as chain_append
 from mastio_audit.log.chain import draft
 from mastio_audit.log.store import Batch
-from mastio_audit.search import Page, Wanted, find_first, search
+from mastio_audit.search import EntryFilter, Page, find_first, search
 from support.audit.archived_log import SIZE, Archived
 from support.audit.verification import command
 
@@ -56,7 +56,7 @@ def _batch(head: Any, entry: Entry, at: float) -> Batch:
     return Batch(made.rows, made.head, made.nodes)
 
 
-def found(place: Place, wanted: Wanted, within: range = range(6), limit: int = 100, **more: Any) -> Page:
+def found(place: Place, wanted: EntryFilter, within: range = range(6), limit: int = 100, **more: Any) -> Page:
     async def run() -> Page:
         reader = place.reader()
         await reader.open()
@@ -69,18 +69,18 @@ def found(place: Place, wanted: Wanted, within: range = range(6), limit: int = 1
 
 
 WANTED = {
-    "all": (Wanted(), [0, 1, 2, 3, 4, 5]),
-    "agent": (Wanted(agent="alice"), [1, 2]),
-    "kind": (Wanted(kind="llm.chat"), [1, 2, 3]),
-    "kinds": (Wanted(kind="llm.*"), [1, 2, 3, 5]),
-    "every kind": (Wanted(kind="*"), [0, 1, 2, 3, 4, 5]),
-    "request": (Wanted(request_id="two"), [3]),
-    "denied": (Wanted(decision="deny"), [3]),
-    "held": (Wanted(decision="hold"), [5]),
-    "two at once": (Wanted(agent="bob", decision="deny"), [3]),
-    "since": (Wanted(since=BEGAN + 180), [3, 4, 5]),
-    "nobody": (Wanted(agent='alice","kind":"x'), []),
-    "wild card is none": (Wanted(agent="al%"), []),
+    "all": (EntryFilter(), [0, 1, 2, 3, 4, 5]),
+    "agent": (EntryFilter(agent="alice"), [1, 2]),
+    "kind": (EntryFilter(kind="llm.chat"), [1, 2, 3]),
+    "kinds": (EntryFilter(kind="llm.*"), [1, 2, 3, 5]),
+    "every kind": (EntryFilter(kind="*"), [0, 1, 2, 3, 4, 5]),
+    "request": (EntryFilter(request_id="two"), [3]),
+    "denied": (EntryFilter(decision="deny"), [3]),
+    "held": (EntryFilter(decision="hold"), [5]),
+    "two at once": (EntryFilter(agent="bob", decision="deny"), [3]),
+    "since": (EntryFilter(since=BEGAN + 180), [3, 4, 5]),
+    "nobody": (EntryFilter(agent='alice","kind":"x'), []),
+    "wild card is none": (EntryFilter(agent="al%"), []),
 }
 
 
@@ -99,7 +99,7 @@ def test_pages_follow_each_other_without_a_gap(
     log: Place, newest_first: bool, limit: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(searching, "SCAN", 2)
-    rows, within, wanted = list[int](), range(6), Wanted(kind="llm.chat")
+    rows, within, wanted = list[int](), range(6), EntryFilter(kind="llm.chat")
     for _ in range(8):
         page = found(log, wanted, within, limit, newest_first=newest_first)
         rows += [seq for seq, _ in page.rows]
@@ -110,9 +110,9 @@ def test_pages_follow_each_other_without_a_gap(
 
 
 def test_a_page_has_so_many_bytes_and_at_least_one_entry(log: Place) -> None:
-    page = found(log, Wanted(), most_bytes=1)
+    page = found(log, EntryFilter(), most_bytes=1)
     assert ([seq for seq, _ in page.rows], page.following) == ([0], 1)
-    page = found(log, Wanted(), newest_first=True, most_bytes=len(log.entry(5)) + len(log.entry(4)))
+    page = found(log, EntryFilter(), newest_first=True, most_bytes=len(log.entry(5)) + len(log.entry(4)))
     assert ([seq for seq, _ in page.rows], page.following) == ([5, 4], 3)
 
 

@@ -11,7 +11,7 @@ from functools import partial
 import pytest
 import trustme
 
-from mastio.outbound.connector import Own
+from mastio.outbound.connector import OwnEndpoints
 from mastio.outbound.upstream import Pools
 from mastio_audit.log.chain import Row
 from mastio_audit.sinks import ANYWHERE
@@ -173,7 +173,7 @@ async def test_a_receiver_that_ends_tls_by_closing_tcp_confirms(authority: trust
 async def test_a_receiver_is_where_it_may_be(kind: socket.SocketKind) -> None:
     """Nothing reaches one that is not, whichever way it is named; what is the matter is said."""
     with TcpReceiver() as receiver:
-        pools = Pools(Own(frozenset({receiver.port})))
+        pools = Pools(OwnEndpoints(frozenset({receiver.port})))
         for host, allowed, own, why in (
             ("127.0.0.1", (), Pools(), "neither public nor allowed"),
             ("localhost", ("10.0.0.0/8",), Pools(), "neither public nor allowed"),

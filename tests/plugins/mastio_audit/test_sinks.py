@@ -17,10 +17,10 @@ from mastio.exchange.errors import ConfigurationError
 from mastio_audit.log.chain import Row
 from mastio_audit.log.store import Build, StoreError
 from mastio_audit.plugin import AuditSettings, plugin
-from mastio_audit.sinks.courier import Courier, Pace
 from mastio_audit.sinks.cursor import Cursor, FileCursor
-from mastio_audit.sinks.figures import Figures
 from mastio_audit.sinks.file import FileSink
+from mastio_audit.sinks.forwarder import Forwarder, Pace
+from mastio_audit.sinks.metrics import SinkMetrics
 from mastio_audit.sinks.postgres import TableCursor
 from mastio_audit.sinks.sink import Sink, SinkError
 from mastio_primitives.transparency.merkle import leaf_hash
@@ -98,9 +98,9 @@ async def until_confirmed(place: Place, size: int) -> None:
 
 
 @asynccontextmanager
-async def carrying(place: Place, sink: Sink, *, from_start: bool = True) -> AsyncIterator[Courier]:
-    courier = Courier(
-        "siem", sink, cursor_of(place), place.reader(), Figures(), lambda: 5.0, from_start=from_start, pace=QUICK
+async def carrying(place: Place, sink: Sink, *, from_start: bool = True) -> AsyncIterator[Forwarder]:
+    courier = Forwarder(
+        "siem", sink, cursor_of(place), place.reader(), SinkMetrics(), lambda: 5.0, from_start=from_start, pace=QUICK
     )
     await courier.start()
     try:

@@ -16,13 +16,13 @@ from mastio.exchange.errors import BadRequest, ConfigurationError
 from mastio.exchange.values import STRANGER, Entry
 from mastio_audit import query as asking
 from mastio_audit import spending
-from mastio_audit.admin_api import Doors
+from mastio_audit.admin_api import LogApi
 from mastio_audit.commands import usage
 from mastio_audit.log.chain import append as chain_append
 from mastio_audit.log.chain import draft
 from mastio_audit.log.store import Batch
 from mastio_audit.query import USAGE, parse_by
-from mastio_audit.spending import COUNTS, Question, Sums, add_up, describe, describe_rows
+from mastio_audit.spending import COUNTS, Sums, UsageQuery, add_up, describe, describe_rows
 
 if TYPE_CHECKING:
     from tests.plugins.mastio_audit.conftest import Place
@@ -76,7 +76,7 @@ def _batch(head: Any, entry: Entry, at: float) -> Batch:
     return Batch(made.rows, made.head, made.nodes)
 
 
-def added(place: Place, question: Question, **more: Any) -> list[Sums]:
+def added(place: Place, question: UsageQuery, **more: Any) -> list[Sums]:
     """The sums of each part."""
 
     async def run() -> list[Sums]:
@@ -103,8 +103,8 @@ async def _now(work: Any) -> None:
     work()
 
 
-def question(*by: Any, since: float = 0, until: float = 2 * DAY, **more: Any) -> Question:
-    return Question(BEGAN + since, BEGAN + until, by, groups=lambda agent: GROUPS.get(agent, ()), **more)
+def question(*by: Any, since: float = 0, until: float = 2 * DAY, **more: Any) -> UsageQuery:
+    return UsageQuery(BEGAN + since, BEGAN + until, by, groups=lambda agent: GROUPS.get(agent, ()), **more)
 
 
 BIG = 2**53 - 1
@@ -194,7 +194,7 @@ def test_what_is_no_dimension(text: str) -> None:
 # --- over REST, without the edge --------------------------------------------------------------------------------------
 
 
-def get(doors: Doors, target: str) -> list[dict[str, Any]]:
+def get(doors: LogApi, target: str) -> list[dict[str, Any]]:
     """The answer, and those that it says follow."""
 
     async def run() -> list[dict[str, Any]]:
@@ -216,12 +216,14 @@ def get(doors: Doors, target: str) -> list[dict[str, Any]]:
 
 
 @pytest.fixture
-def doors(log: Place) -> Doors:
+def doors(log: Place) -> LogApi:
     keys: Any = None
-    return Doors(log.reader(), keys, lambda: BEGAN + 2 * DAY, Path("none"), groups_of=lambda name: GROUPS.get(name, ()))
+    return LogApi(
+        log.reader(), keys, lambda: BEGAN + 2 * DAY, Path("none"), groups_of=lambda name: GROUPS.get(name, ())
+    )
 
 
-def test_the_answer_has_rows_a_total_and_its_period(doors: Doors) -> None:
+def test_the_answer_has_rows_a_total_and_its_period(doors: LogApi) -> None:
     [answer] = get(doors, f"{USAGE}?by=model&agent=alice")
     assert [row["model"] for row in answer["rows"]] == ["p/big", "q/other", "p/small"]
     assert answer["rows"][0]["usd"] == 7_000 / 10**9
@@ -229,7 +231,7 @@ def test_the_answer_has_rows_a_total_and_its_period(doors: Doors) -> None:
     assert (answer["since"], answer["until"]) == ("2023-10-17T22:13:20.000000Z", "2023-11-16T22:13:20.000000Z")
 
 
-def test_a_long_log_is_answered_in_parts(doors: Doors, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_log_is_answered_in_parts(doors: LogApi, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spending, "AT_ONCE", 1)
     monkeypatch.setattr(spending, "MOST_ROWS", 1)
     parts = get(doors, f"{USAGE}?by=agent,day&since=2023-11-14")
@@ -244,7 +246,7 @@ def test_a_long_log_is_answered_in_parts(doors: Doors, monkeypatch: pytest.Monke
         "until=0001-01-01", "since=0001-01-01&until=1969-12-31", "from=999999999999999999", "model=%F0%9F%98%80%FF",
     ],
 )  # fmt: skip
-def test_odd_periods_are_answered(doors: Doors, query: str) -> None:
+def test_odd_periods_are_answered(doors: LogApi, query: str) -> None:
     [answer] = get(doors, f"{USAGE}?{query}")
     assert answer["next"] is None and answer["total"]["requests"] == 0
 
@@ -253,7 +255,7 @@ def test_odd_periods_are_answered(doors: Doors, query: str) -> None:
     "query", ["by=person", "by=", "since=yesterday", "until=x", "since=2024-01-01&until=2023-01-01", "agent=A", "x=1",
               "model=", "from=-1", "by=agent&by=model"],
 )  # fmt: skip
-def test_a_wrong_question_is_refused(doors: Doors, query: str) -> None:
+def test_a_wrong_question_is_refused(doors: LogApi, query: str) -> None:
     with pytest.raises(BadRequest):
         get(doors, f"{USAGE}?{query}")
 

@@ -12,7 +12,7 @@ from mastio.exchange.values import Entry
 from mastio_audit import usage_metrics as usage_figures
 from mastio_audit.log.chain import Head, append, draft
 from mastio_audit.log.store import Extent
-from mastio_audit.usage_metrics import OTHER, RANKS, Figures, Ranking, UsageFigures, Used, label_model, read_used
+from mastio_audit.usage_metrics import OTHER, RANKS, Ranking, UsageFigures, UsageMetrics, Used, label_model, read_used
 from mastio_llm.provider import ProviderRow
 
 NOW = 1_700_000_000.0
@@ -53,7 +53,7 @@ class Log:
         return found[:limit]
 
 
-class Seen(Figures):
+class Seen(UsageMetrics):
     def __init__(self) -> None:
         self.counted: list[tuple[str, int]] = []
         self.ranks: dict[str, tuple[int, int]] = {}
@@ -142,7 +142,7 @@ def test_many_names_of_models_are_one_label(log: Log) -> None:
 
 def test_the_figures_have_their_names(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PROMETHEUS_MULTIPROC_DIR", raising=False)
-    figures = Figures()
+    figures = UsageMetrics()
     figures.count("p/big", Used(0, "2026-01-01T00", "a", "p/big", 3, 4, 5_000_000_000))
     figures.show(Ranking().rank())
     assert figures._usd.labels("p/big")._value.get() == 5.0

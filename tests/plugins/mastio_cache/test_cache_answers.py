@@ -13,7 +13,7 @@ import pytest
 from mastio.exchange.errors import DispatchError
 from mastio.exchange.values import Bound, Recorded, Reply, Window
 from mastio_cache.answering import encode_usd, hit_headers
-from mastio_cache.kept import Kept
+from mastio_cache.cache_entry import CacheEntry
 from mastio_llm.provider import ProviderRow
 from mastio_policy.collection import PolicyRow
 from support.cache_bench import AGENT, USAGE, Bench, ask, header, plain, read, streamed
@@ -51,7 +51,7 @@ def test_dollars_are_exact(nano: int, text: bytes) -> None:
 def test_what_a_hit_saved_is_said_as_far_as_it_is_known() -> None:
     """An estimate is no count of the provider's, and a model without a price has saved no known sum."""
     used = {"input_tokens": 9, "output_tokens": 4}
-    of = lambda usage: dict(hit_headers(Kept((), (b"x",), False, usage, 100.0), 107.9))  # noqa: E731
+    of = lambda usage: dict(hit_headers(CacheEntry((), (b"x",), False, usage, 100.0), 107.9))  # noqa: E731
     least = {b"x-cache": b"HIT", b"age": b"7", b"x-cost-usd": b"0"}
     assert of(None) == least
     assert of({**used, "estimated": 1}) == {**least, b"x-saved-tokens": b"13"}
@@ -433,15 +433,15 @@ class Second:
     """A second level that counts."""
 
     def __init__(self) -> None:
-        self.kept: dict[bytes, Kept] = {}
+        self.kept: dict[bytes, CacheEntry] = {}
         self.looked = 0
 
-    async def find(self, key: bytes) -> Kept | None:
+    async def find(self, key: bytes) -> CacheEntry | None:
         self.looked += 1
         await asyncio.sleep(0)
         return self.kept.get(key)
 
-    def put(self, key: bytes, kept: Kept) -> None:
+    def put(self, key: bytes, kept: CacheEntry) -> None:
         self.kept[key] = kept
 
 

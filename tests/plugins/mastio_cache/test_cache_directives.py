@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from mastio.exchange.values import Question
+from mastio.exchange.values import AnswerInputs
 from mastio_cache.directives import LONGEST, Course, Wishes, choose, forbids_keeping, read_wishes
 
-ONE = Question((b"x",), has_one_answer=True)
-MANY = Question((b"x",), has_one_answer=False)
+ONE = AnswerInputs((b"x",), has_one_answer=True)
+MANY = AnswerInputs((b"x",), has_one_answer=False)
 NEITHER = Course(look=False, keep=False)
 
 
@@ -60,7 +60,7 @@ def test_directives_are_read(values: list[bytes], wishes: Wishes) -> None:
         ("deterministic", None, Wishes(only_if_cached=True), Course(look=False, keep=False, only=True)),
     ],
 )
-def test_what_is_done(answers: str, question: Question | None, wishes: Wishes, course: Course) -> None:
+def test_what_is_done(answers: str, question: AnswerInputs | None, wishes: Wishes, course: Course) -> None:
     chosen = choose(answers, question, wishes)  # type: ignore[arg-type]
     assert chosen == course
     assert chosen.is_bypass == (not course.look and not course.keep and not course.only)

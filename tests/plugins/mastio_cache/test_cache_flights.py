@@ -7,14 +7,14 @@ import random
 from collections.abc import Callable
 from contextlib import suppress
 
-from mastio_cache.flights import Flights, Turn
-from mastio_cache.kept import Kept
+from mastio_cache.cache_entry import CacheEntry
+from mastio_cache.single_flight import Flights, Turn
 
 KEY = b"k"
-KEPT = Kept((), (b"answer",), False, None, 0.0)
+KEPT = CacheEntry((), (b"answer",), False, None, 0.0)
 
 
-async def begin(flights: Flights, count: int) -> tuple[Turn, list[asyncio.Task[Kept | Turn]]]:
+async def begin(flights: Flights, count: int) -> tuple[Turn, list[asyncio.Task[CacheEntry | Turn]]]:
     turn = await flights.join(KEY, 5)
     assert isinstance(turn, Turn)
     waiting = [asyncio.create_task(flights.join(KEY, 5)) for _ in range(count)]
@@ -127,7 +127,7 @@ async def test_whatever_happens_everybody_ends_and_nothing_is_left() -> None:
     async def call(key: bytes) -> None:
         nonlocal most
         found = await flights.join(key, chance.choice((0.002, 5)))
-        if isinstance(found, Kept):
+        if isinstance(found, CacheEntry):
             return
         holds = found._flights is not None
         asking[key] = asking.get(key, 0) + holds

@@ -13,14 +13,14 @@ from typing import Any
 import pytest
 
 from mastio.exchange.errors import BadRequest
-from mastio.exchange.values import Action, Message, Principal, Question, RequestHead
+from mastio.exchange.values import Action, AnswerInputs, Message, Principal, RequestHead
 from mastio_cache.key import digest, key_of, pack, tenant_of
 from mastio_llm.calls import Calls, Resilience
 from mastio_llm.header_policy import request_headers
 from mastio_llm.plugin import plugin
 from mastio_llm.provider import ProviderRow
 from mastio_llm.routing.prices import Prices, PriceTable
-from mastio_llm.routing.registry import Registry
+from mastio_llm.routing.registry import ProviderRegistry
 from support.cache_bench import AGENT, ROUTE, Bench, header, record
 
 BODY: dict[str, Any] = {
@@ -167,7 +167,7 @@ def test_no_two_sequences_of_fields_are_the_same() -> None:
 
 
 def test_a_key_tells_nothing_without_the_secret() -> None:
-    question = Question((b"c",), True)
+    question = AnswerInputs((b"c",), True)
     one, other = (key_of(secret, b"t", b"v", b"p", question, b"body") for secret in (b"1" * 32, b"2" * 32))
     assert one != other and len(one) == 32
 
@@ -213,7 +213,7 @@ def reader(bench: Bench) -> Calls:
     bench.services.directory.change(providers=PROVIDERS)
     services: Any = SimpleNamespace(directory=bench.services.directory, upstreams=NoUpstreams())
     prices = Prices((), PriceTable(date="2026-01-01", unit="x", prices=()))
-    return Calls(services, Registry(services, ()), prices, Resilience(0, "weight", {}), lambda: 0.0)
+    return Calls(services, ProviderRegistry(services, ()), prices, Resilience(0, "weight", {}), lambda: 0.0)
 
 
 def variations(path: str, model: str, document: dict[str, Any], chance: random.Random) -> Iterator[dict[str, Any]]:

@@ -6,12 +6,18 @@ import random
 
 import pytest
 
-from mastio_cache.kept import Kept, KeptError, decode, encode, is_failure
+from mastio_cache.cache_entry import (
+    CacheEntry,
+    KeptError,
+    decode,
+    encode,
+    is_failure,
+)
 from mastio_cache.memory import Memory
 
 
-def kept(size: int = 100, at: float = 0.0, pieces: int = 1) -> Kept:
-    return Kept(((b"x", b"y"),), tuple(bytes(size // pieces) for _ in range(pieces)), pieces > 1, None, at)
+def kept(size: int = 100, at: float = 0.0, pieces: int = 1) -> CacheEntry:
+    return CacheEntry(((b"x", b"y"),), tuple(bytes(size // pieces) for _ in range(pieces)), pieces > 1, None, at)
 
 
 def test_an_answer_lives_as_long_as_it_may() -> None:
@@ -68,7 +74,7 @@ def test_what_is_larger_than_all_of_it_takes_nothing_away() -> None:
 
 
 def test_bytes_and_back() -> None:
-    one = Kept(
+    one = CacheEntry(
         ((b"content-type", b"text/event-stream"), (b"x-model", b"a%2Fb")),
         (b"data: \xff\x00\n\n", b"", b"data: [DONE]\n\n"), True, {"input_tokens": 3}, 12.25,
     )  # fmt: skip

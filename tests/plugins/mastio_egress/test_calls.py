@@ -11,7 +11,7 @@ from mastio.exchange.values import Action, Principal
 from mastio_egress.calls import Calls, _may_renew, _send
 from mastio_egress.connections.connection import ConnectionCredential, ConnectionRow
 from mastio_egress.connections.credentials import Outgoing
-from mastio_egress.connections.registry import Open
+from mastio_egress.connections.registry import OpenConnection
 from mastio_egress.redirects import Hop
 
 CREDENTIAL = ConnectionCredential("bearer", "a-secret-of-the-upstream")
@@ -33,7 +33,7 @@ async def test_the_credential_goes_to_the_connections_own_origin_alone(origin: s
     sent: list[tuple[str, dict[str, str]]] = []
     services: Any = SimpleNamespace(upstreams=SimpleNamespace(open=lambda url, *_: Pool(url, sent)))
     recorded: Any = SimpleNamespace(message=SimpleNamespace(stream=None))
-    await _send(Open(services, ROW), Hop(origin, Outgoing("GET", "/x", [("x-mine", "1")], b"")), recorded)
+    await _send(OpenConnection(services, ROW), Hop(origin, Outgoing("GET", "/x", [("x-mine", "1")], b"")), recorded)
     shown = {"authorization": "Bearer a-secret-of-the-upstream"}
     expected = (OTHER, {"x-mine": "1"}) if origin == OTHER else (ROW.base_url, {"x-mine": "1", **shown})
     assert sent == [expected]

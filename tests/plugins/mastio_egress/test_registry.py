@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from mastio_egress.connections.connection import ConnectionCredential, ConnectionRow
-from mastio_egress.connections.registry import Registry
+from mastio_egress.connections.registry import ConnectionRegistry
 from support.collections import Described
 
 OPTIONS = {"token_url": "https://login.example/token", "client_id": "robot"}
@@ -30,7 +30,7 @@ class World:
         self.connections = {"api": ROW}
         directory = Described(connections=self.connections)
         services: Any = SimpleNamespace(directory=directory, upstreams=SimpleNamespace(open=self._open))
-        self.registry = Registry(services)
+        self.registry = ConnectionRegistry(services)
 
     def _open(self, url: str, *_: object) -> Pool:
         self.pools.append(Pool(url))

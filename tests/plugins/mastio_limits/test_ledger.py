@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from mastio.exchange.budgets import Claim, Grant, Window
+from mastio.exchange.budgets import BudgetWindow, Claim, Grant
 from mastio_limits.ledger import MOST, Lease
 
-DAY = Window(0, 86_400)
+DAY = BudgetWindow(0, 86_400)
 
 
 def lease_of(held: int) -> Lease:
@@ -70,4 +70,4 @@ def test_more_than_was_set_aside_leaves_less_than_nothing() -> None:
 
 def test_a_lease_is_of_one_window() -> None:
     assert [Lease("l", "s", DAY).covers(at) for at in (-0.1, 0, 86_399.9, 86_400)] == [False, True, True, False]
-    assert Lease("l", "s", Window(0, None)).covers(9e9)
+    assert Lease("l", "s", BudgetWindow(0, None)).covers(9e9)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from mastio.exchange.budgets import Window
+from mastio.exchange.budgets import BudgetWindow
 from mastio.exchange.errors import Denied
 from mastio.exchange.values import Action, Bound, Message, Principal
 from mastio.http.problem import render
@@ -172,13 +172,13 @@ async def test_a_slot_is_free_again_when_its_exchange_is_cancelled_while_it_wait
 # --- what is said -----------------------------------------------------------------------------------------------------
 
 
-def refused(window: Window, shortage: Shortage, **members: Any) -> Denied:
+def refused(window: BudgetWindow, shortage: Shortage, **members: Any) -> Denied:
     return refuse_budget(budget(**members), window, shortage, NOON)
 
 
 def test_a_spent_budget_says_how_much_and_until_when() -> None:
     end = int(NOON) + 7_000
-    error = refused(Window(0, end), Shortage(100, 1000, 900, 40))
+    error = refused(BudgetWindow(0, end), Shortage(100, 1000, 900, 40))
     assert error.message == (
         "The budget b has 60 of 1000 tokens left, and this request may use 100; it renews at 2027-01-15T13:56:40Z."
     )
@@ -188,14 +188,14 @@ def test_a_spent_budget_says_how_much_and_until_when() -> None:
         "x-ratelimit-remaining-tokens": "60",
         "x-ratelimit-reset-tokens": "7000s",
     }
-    final = dict(refused(Window(0, end), Shortage(100, 1000, 950, 0)).headers)
+    final = dict(refused(BudgetWindow(0, end), Shortage(100, 1000, 950, 0)).headers)
     assert (final["Retry-After"], final["x-should-retry"]) == ("3600", "false")
-    assert dict(refused(Window(0, int(NOON) + 9), Shortage(1, 5, 5, 0)).headers)["Retry-After"] == "9"
-    assert dict(refused(Window(0, int(NOON)), Shortage(1, 5, 5, 0)).headers)["Retry-After"] == "1"
+    assert dict(refused(BudgetWindow(0, int(NOON) + 9), Shortage(1, 5, 5, 0)).headers)["Retry-After"] == "9"
+    assert dict(refused(BudgetWindow(0, int(NOON)), Shortage(1, 5, 5, 0)).headers)["Retry-After"] == "1"
 
 
 def test_a_total_does_not_renew() -> None:
-    error = refused(Window(0, None), Shortage(1, 5, 9, 0))
+    error = refused(BudgetWindow(0, None), Shortage(1, 5, 9, 0))
     assert error.message == "The budget b has 0 of 5 tokens left; it does not renew."
     assert dict(error.headers)["Retry-After"] == "3600" and "x-ratelimit-reset-tokens" not in dict(error.headers)
 
@@ -211,7 +211,7 @@ def test_a_total_does_not_renew() -> None:
     ],
 )
 def test_so_many_requests_a_minute_is_a_rate(unit: Any, period: Any, code: str) -> None:
-    error = refused(Window(0, int(NOON) + 60), Shortage(1, 5, 5, 0), unit=unit, period=period)
+    error = refused(BudgetWindow(0, int(NOON) + 60), Shortage(1, 5, 5, 0), unit=unit, period=period)
     assert (error.code, error.status) == (code, 429)
     assert ("x-should-retry" in dict(error.headers)) == (code == "budget_exceeded")
 
@@ -233,7 +233,7 @@ def test_money_is_written_as_it_is_given(nano: int, text: str) -> None:
     ],
 )
 def test_it_is_said_in_the_callers_dialect(dialect: Any, said: bytes) -> None:
-    status, headers, body = render(dialect, refused(Window(0, None), Shortage(1, 5, 9, 0)), "id")
+    status, headers, body = render(dialect, refused(BudgetWindow(0, None), Shortage(1, 5, 9, 0)), "id")
     assert status == 429 and said in body and b"The budget b has" in body
     assert (b"retry-after", b"3600") in headers
 

@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 
 from mastio.exchange.values import Bound
-from mastio_llm.dialects.operation import Asked
+from mastio_llm.dialects.operation import CallRequest
 from mastio_llm.plugin import read_prices
 from mastio_llm.routing.estimates import bound_call, complete, find_limit
 from mastio_llm.routing.prices import Price, PriceRow, Prices, encode_usd, read_price
@@ -72,37 +72,37 @@ def test_no_call_costs_more_than_its_bound(row: PriceRow) -> None:
 @pytest.mark.parametrize(
     ("body", "asked", "tokens"),
     [
-        (b"x" * 100, Asked("m", limit=50), 150),
-        (b"x" * 100, Asked("m", limit=50, answers=3), 250),
-        (b"x" * 100, Asked("m"), 100 + 16_384),
-        (b"x" * 100, Asked("m", limit=0), 100 + 16_384),  # which some take for no limit
-        (b"x" * 100, Asked("m", limit=50, answers=0), 150),
-        (b'{"tools" :[]}', Asked("m", limit=50), 13 + 2_000 + 50),
-        (b"x" * 100, Asked("m", limit=1, looks_up=True), 128_001),
-        (b"x" * 100, Asked("m", writes=False), 100),
-        (b"x" * 500_000, Asked("m", limit=1), 128_001),  # nobody reads beyond the context
-        (b'{"url" : "https://example.com/big.pdf"}', Asked("m", limit=1), 128_001),
-        (b'{"previous_response_id":"r"}', Asked("m", limit=1), 128_001),
+        (b"x" * 100, CallRequest("m", limit=50), 150),
+        (b"x" * 100, CallRequest("m", limit=50, answers=3), 250),
+        (b"x" * 100, CallRequest("m"), 100 + 16_384),
+        (b"x" * 100, CallRequest("m", limit=0), 100 + 16_384),  # which some take for no limit
+        (b"x" * 100, CallRequest("m", limit=50, answers=0), 150),
+        (b'{"tools" :[]}', CallRequest("m", limit=50), 13 + 2_000 + 50),
+        (b"x" * 100, CallRequest("m", limit=1, looks_up=True), 128_001),
+        (b"x" * 100, CallRequest("m", writes=False), 100),
+        (b"x" * 500_000, CallRequest("m", limit=1), 128_001),  # nobody reads beyond the context
+        (b'{"url" : "https://example.com/big.pdf"}', CallRequest("m", limit=1), 128_001),
+        (b'{"previous_response_id":"r"}', CallRequest("m", limit=1), 128_001),
     ],
 )
-def test_the_bound_of_a_call(body: bytes, asked: Asked, tokens: int) -> None:
+def test_the_bound_of_a_call(body: bytes, asked: CallRequest, tokens: int) -> None:
     bound = bound_call(body, asked, price("gpt-4o-mini"))
     assert bound.tokens == tokens and bound.nano_usd is not None and bound.nano_usd > 0
 
 
 def test_a_model_without_a_price_has_a_bound_of_tokens_alone() -> None:
-    bound = bound_call(b"x" * 100, Asked("m"), None)
+    bound = bound_call(b"x" * 100, CallRequest("m"), None)
     assert (bound.tokens, bound.nano_usd) == (100 + 32_768, None)
 
 
 def test_what_the_provider_does_not_say_is_what_was_set_aside_and_marked() -> None:
-    said, body, asked = {"input_tokens": 7, "output_tokens": 3}, b"x" * 100, Asked("m", limit=50, answers=2)
+    said, body, asked = {"input_tokens": 7, "output_tokens": 3}, b"x" * 100, CallRequest("m", limit=50, answers=2)
     assert complete(said, body, asked, None, None) == said
     assert complete({"input_tokens": 7}, body, asked, None, None) == {
         "input_tokens": 7, "output_tokens": 100, "estimated": 1
     }  # fmt: skip
     assert complete(None, body, asked, None, 9) == {"input_tokens": 100, "output_tokens": 18, "estimated": 1}
-    assert complete(None, body, Asked("m", writes=False), None, None)["output_tokens"] == 0
+    assert complete(None, body, CallRequest("m", writes=False), None, None)["output_tokens"] == 0
     bound = bound_call(body, asked, price("gpt-4o-mini"))
     settled = complete(None, body, asked, price("gpt-4o-mini"), None)
     assert settled["input_tokens"] + settled["output_tokens"] == bound.tokens
@@ -115,7 +115,7 @@ def test_usd_are_written_exactly(nano: int, text: str) -> None:
     assert encode_usd(nano) == text
 
 
-ANY = Asked("m")
+ANY = CallRequest("m")
 
 
 @pytest.mark.parametrize(
@@ -123,14 +123,14 @@ ANY = Asked("m")
     [
         ([], ANY, None),
         ([Bound(150, None)], ANY, 50),
-        ([Bound(150, None)], Asked("m", answers=2), 25),
+        ([Bound(150, None)], CallRequest("m", answers=2), 25),
         ([Bound(150, 10**9), Bound(130, 10**9)], ANY, 30),
         ([Bound(100_000, 100 * 150 + 600 * 7)], ANY, 7),
         ([Bound(100_000, 100 * 150 + 600 * 7 + 599)], ANY, 7),
         ([Bound(50, None)], ANY, 1),
     ],
 )
-def test_a_call_keeps_to_what_was_granted(granted: list[Bound], asked: Asked, limit: int | None) -> None:
+def test_a_call_keeps_to_what_was_granted(granted: list[Bound], asked: CallRequest, limit: int | None) -> None:
     mini = price("gpt-4o-mini")
     assert find_limit(b"x" * 100, asked, mini, granted) == limit
     for bound in granted:
@@ -140,6 +140,10 @@ def test_a_call_keeps_to_what_was_granted(granted: list[Bound], asked: Asked, li
 
 
 def test_only_who_sets_no_limit_can_be_kept_to_less() -> None:
-    free, own = bound_call(b"x" * 100, ANY, None), bound_call(b"x" * 100, Asked("m", limit=9), None)
-    assert own.least is None and own.enough is None and bound_call(b"x", Asked("m", writes=False), None).least is None
+    free, own = bound_call(b"x" * 100, ANY, None), bound_call(b"x" * 100, CallRequest("m", limit=9), None)
+    assert (
+        own.least is None
+        and own.enough is None
+        and bound_call(b"x", CallRequest("m", writes=False), None).least is None
+    )
     assert free.enough == Bound(100 + 1024, None) and free.least == Bound(100 + 16, None)

@@ -18,7 +18,7 @@ from mastio_llm.texts import LAYOUTS
 from mastio_redaction.catalogue import CATALOGUE
 from mastio_redaction.engine import Engine
 from mastio_redaction.inspector import Finder, Inspector
-from mastio_redaction.matched_policies import Rulings
+from mastio_redaction.matched_policies import RedactionPolicies
 from mastio_redaction.redaction_policy import RedactionRow, TypeRule
 from mastio_redaction.replacement.strategies import Keys
 
@@ -26,7 +26,7 @@ CARD = "4012888888881881"
 CHAT, RESPONSES, MESSAGES = "/v1/chat/completions", "/v1/responses", "/v1/messages"
 GEMINI = "/v1beta/models/{model...}:streamGenerateContent"
 INSPECTOR = Inspector(Finder(Engine(CATALOGUE), None), Keys(b"k" * 32))
-INSPECTOR.rulings = Rulings([RedactionRow("p", {"*": TypeRule("redact")})])
+INSPECTOR.rulings = RedactionPolicies([RedactionRow("p", {"*": TypeRule("redact")})])
 
 
 def rewrite(path: str, raw: Sequence[bytes]) -> bytes:

@@ -8,13 +8,13 @@ import pytest
 
 from mastio.cedar.schema import FACTS
 from mastio_llm.dialects import OPERATIONS
-from mastio_llm.dialects.operation import Asked
-from mastio_llm.facts.call_facts import TELL, Told
+from mastio_llm.dialects.operation import CallRequest
+from mastio_llm.facts.call_facts import TELL, CallSummary
 from mastio_llm.facts.route_facts import CallFacts, Facts, find_destination
 from mastio_llm.provider import ProviderRow
 
 ARGUMENTS = '{"user": 7}'
-SAID = Told(3, 1, True, ("deleteUser", "search"), (("deleteUser", {"user": 7}),))
+SAID = CallSummary(3, 1, True, ("deleteUser", "search"), (("deleteUser", {"user": 7}),))
 
 CHAT = {
     "messages": [
@@ -75,16 +75,28 @@ def test_the_same_is_told_of_every_dialect(name: tuple[str, str], document: dict
 @pytest.mark.parametrize(
     ("name", "document", "told"),
     [
-        (("openai", "llm.chat"), {"messages": [], "tools": [{"type": "web_search"}]}, Told(0, tools=("web_search",))),
-        (("openai", "llm.chat"), {"messages": [], "functions": [{"name": "f"}]}, Told(0, tools=("f",))),
-        (("openai", "llm.responses"), {"input": "x"}, Told(1)),
-        (("openai", "llm.embeddings"), {"input": ["a", "b"]}, Told(2)),
-        (("openai", "llm.moderations"), {}, Told(0)),
-        (("anthropic", "llm.count_tokens"), {"messages": [], "mcp_servers": [{"name": "m"}]}, Told(0, tools=("m",))),
-        (("gemini", "llm.chat"), {"contents": {}, "tools": [{"googleSearch": {}}]}, Told(0, tools=("googleSearch",))),
+        (
+            ("openai", "llm.chat"),
+            {"messages": [], "tools": [{"type": "web_search"}]},
+            CallSummary(0, tools=("web_search",)),
+        ),
+        (("openai", "llm.chat"), {"messages": [], "functions": [{"name": "f"}]}, CallSummary(0, tools=("f",))),
+        (("openai", "llm.responses"), {"input": "x"}, CallSummary(1)),
+        (("openai", "llm.embeddings"), {"input": ["a", "b"]}, CallSummary(2)),
+        (("openai", "llm.moderations"), {}, CallSummary(0)),
+        (
+            ("anthropic", "llm.count_tokens"),
+            {"messages": [], "mcp_servers": [{"name": "m"}]},
+            CallSummary(0, tools=("m",)),
+        ),
+        (
+            ("gemini", "llm.chat"),
+            {"contents": {}, "tools": [{"googleSearch": {}}]},
+            CallSummary(0, tools=("googleSearch",)),
+        ),
     ],
 )
-def test_what_is_special(name: tuple[str, str], document: dict[str, Any], told: Told) -> None:
+def test_what_is_special(name: tuple[str, str], document: dict[str, Any], told: CallSummary) -> None:
     assert TELL[name](document) == told
 
 
@@ -121,7 +133,7 @@ def test_every_operation_of_callers_is_told_of() -> None:
 def test_the_names_are_those_of_the_schema() -> None:
     operation = OPERATIONS["/v1/chat/completions"]
     provider = ProviderRow("p", "openai", "http://127.0.0.1:9/v1")
-    facts = Facts(provider, CallFacts(operation, Asked("m", limit=7), CHAT, 99))
+    facts = Facts(provider, CallFacts(operation, CallRequest("m", limit=7), CHAT, 99))
     assert set(facts) - {"tools.calls", "needs"} <= FACTS.keys()
     assert (facts["request.bytes"], facts["request.max_tokens"], facts["tools.names"]) == (99, 7, SAID.tools)
     assert (facts["destination.host"], facts["destination.local"]) == ("127.0.0.1", True)

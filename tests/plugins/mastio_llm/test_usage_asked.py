@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from mastio.http.strictjson import set_member
-from mastio_llm.attempt import Way
+from mastio_llm.attempt import RouteCandidate
 from mastio_llm.dialects import OPERATIONS
 from mastio_llm.dialects.openai import ask_chat_usage, hide_chat_usage
 from mastio_llm.dialects.operation import AsksUsage
@@ -63,7 +63,7 @@ def test_a_body_whose_members_are_searched_is_rewritten(asked: AsksUsage, rewrit
     document = {"model": "m", "messages": [], "stream": True}
     call = CHAT.find({}, b"", document)._replace(usage=asked)
     choice = Choice(ProviderRow("stub", "openai", "https://stub.test/v1"), "m", renamed=False)
-    assert Way(CHAT, call, choice, None, "", None).rewrites(None) == bool(rewrites)
+    assert RouteCandidate(CHAT, call, choice, None, "", None).rewrites(None) == bool(rewrites)
 
 
 NULL = b'data: {"choices":[{"delta":{"content":"a"}}],"usage":null}\n\n'

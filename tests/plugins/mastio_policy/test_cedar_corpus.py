@@ -13,7 +13,7 @@ from typing import Any
 
 import cedarpy
 
-from mastio_policy.rules import Policy, PolicySet, Question
+from mastio_policy.rules import CedarRequest, Policy, PolicySet
 from support.vectors import vectors
 
 
@@ -51,7 +51,7 @@ def test_decisions_are_cedars() -> None:
         effects = {policy.name: policy.effect for policy in policies.policies}
         for request in case["requests"]:
             uids = ((request[part]["type"], request[part]["id"]) for part in ("principal", "action", "resource"))
-            verdict = policies.judge(Question(*uids, json.dumps(request["context"])), entities)
+            verdict = policies.judge(CedarRequest(*uids, json.dumps(request["context"])), entities)
             asked += 1
             if any(effects[policy] == "forbid" for policy in request["errors"]):
                 assert not verdict.allowed and verdict.broken, (name, request["description"])

@@ -19,7 +19,7 @@ from mastio_policy.collection import STARTER, PolicyRow
 from mastio_policy.deciding import Rulebook
 from mastio_policy.facts import READ, Reading, Subject, readings_of, write_context
 from mastio_policy.plugin import Policies, Settings
-from mastio_policy.rules import Policy, PolicySet, Question, encode_agent, parse_rules
+from mastio_policy.rules import CedarRequest, Policy, PolicySet, encode_agent, parse_rules
 from support.collections import Described
 
 ALICE = Principal(
@@ -209,7 +209,9 @@ def say_at_once(everything: Sequence[Policy], subject: Subject) -> Decision:
         write_context([Reading(path, READ[path], lambda value: value) for path in FACTS], subject)
     ).decode()
     action, calm = subject.action, [policy for policy in everything if policy.hold is None]
-    question = Question(("Agent", subject.principal.name), ("Action", action.kind), ("Model", action.target), context)
+    question = CedarRequest(
+        ("Agent", subject.principal.name), ("Action", action.kind), ("Model", action.target), context
+    )
     verdict, without = (PolicySet(p).judge(question, encode_agent(subject.principal)) for p in (everything, calm))
     if verdict.allowed:
         return Allow("all")

@@ -15,7 +15,7 @@ from mastio_policy.collection import STARTER
 from mastio_policy.deciding import Rulebook
 from mastio_policy.facts import Subject
 from mastio_policy.replaying import Directory, Replay, read_case
-from mastio_policy.rules import Question, encode_agent, parse_rules
+from mastio_policy.rules import CedarRequest, encode_agent, parse_rules
 
 ANN = Principal("ann", frozenset({"agent"}), frozenset({"staff"}), version=1)
 SEARCH = 'permit(principal, action, resource) when { ["web_search"].containsAll(context.tools.hosted) };'
@@ -124,7 +124,7 @@ def test_entries_are_judged_again_by_what_the_provider_was_to_do(side: Any, ceda
 def test_eval_says_the_same() -> None:
     facts = {"tools.hosted": ["web_search"]}
     context = orjson.dumps(write_facts(facts)).decode()
-    question = Question(("Agent", "ann"), ("Action", "llm.responses"), ("Model", "p/m"), context)
+    question = CedarRequest(("Agent", "ann"), ("Action", "llm.responses"), ("Model", "p/m"), context)
     for cedar, effect in (("permit(principal, action, resource);", "deny"), (SEARCH, "allow")):
         book = Rulebook(parse_rules([("p", cedar)]))
         assert explain(book, ANN, question, find_needs(facts))["effect"] == effect

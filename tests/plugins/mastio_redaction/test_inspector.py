@@ -13,7 +13,7 @@ from mastio_redaction.catalogue import CATALOGUE
 from mastio_redaction.custom import Custom
 from mastio_redaction.engine import Engine
 from mastio_redaction.inspector import Finder, Inspector
-from mastio_redaction.matched_policies import Rulings
+from mastio_redaction.matched_policies import RedactionPolicies
 from mastio_redaction.redaction_policy import RedactionRow, TypeRule
 from mastio_redaction.replacement.strategies import Keys
 
@@ -25,7 +25,7 @@ CHAT = Action("llm.chat", "Model", "openai/gpt-4o")
 
 def open_inspector(*policies: RedactionRow) -> Inspector:
     inspector = Inspector(Finder(ENGINE, None), Keys(b"k" * 32))
-    inspector.rulings = Rulings(policies)
+    inspector.rulings = RedactionPolicies(policies)
     return inspector
 
 

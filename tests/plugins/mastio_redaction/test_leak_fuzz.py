@@ -16,12 +16,12 @@ import pytest
 from mastio.exchange.errors import Blocked
 from mastio.exchange.inspection import Block, Finding, Passage, Redact
 from mastio.exchange.values import Action, Principal, Window
-from mastio.pipeline.reply_inspection import Watching
+from mastio.pipeline.reply_inspection import ReplyInspection
 from mastio_llm.texts import LAYOUTS
 from mastio_redaction.catalogue import CATALOGUE
 from mastio_redaction.engine import Engine
 from mastio_redaction.inspector import Finder, Inspector
-from mastio_redaction.matched_policies import Rulings
+from mastio_redaction.matched_policies import RedactionPolicies
 from mastio_redaction.redaction_policy import RedactionRow, TypeRule
 from mastio_redaction.replacement.strategies import Keys
 from support.redaction.replies import GENERATE, REPLIES, STREAM, STREAMS, positions
@@ -40,13 +40,13 @@ Do = Literal["redact", "block"]
 @cache
 def inspector(action: Do) -> Inspector:
     made = Inspector(Finder(ENGINE, None), Keys(b"k" * 32))
-    made.rulings = Rulings([RedactionRow("p", {"*": TypeRule(action)})])
+    made.rulings = RedactionPolicies([RedactionRow("p", {"*": TypeRule(action)})])
     return made
 
 
-async def open_watching(path: str, action: Do, form: str) -> Watching:
+async def open_watching(path: str, action: Do, form: str) -> ReplyInspection:
     verdict = await inspector(action).inspect(ALICE, CHAT, [Passage("hello", "user")])
-    return Watching(LAYOUTS[path][form], [verdict.watch])  # type: ignore[index,list-item,union-attr]
+    return ReplyInspection(LAYOUTS[path][form], [verdict.watch])  # type: ignore[index,list-item,union-attr]
 
 
 Seen = tuple[bytes | None, dict[str, int]]

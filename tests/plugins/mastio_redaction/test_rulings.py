@@ -8,7 +8,7 @@ import pytest
 
 from mastio.exchange.values import Action, Principal
 from mastio_redaction.catalogue import DEFAULT
-from mastio_redaction.matched_policies import UNSPOKEN, Rule, Rulings, is_for, join
+from mastio_redaction.matched_policies import UNSPOKEN, RedactionPolicies, Rule, is_for, join
 from mastio_redaction.redaction_policy import RedactionRow, TypeRule
 
 ALICE = Principal("alice", frozenset({"agent"}), groups=frozenset({"finance"}), version=3)
@@ -51,13 +51,13 @@ def test_a_policy_for_models_is_for_nothing_else() -> None:
 def test_whoever_may_answer_counts() -> None:
     other = Action("llm.chat", "Model", "backup/claude", alternatives=(CHAT,))
     strict = policy(types={"CARD": "block"}, models=("openai/*",))
-    assert Rulings([strict]).find(ALICE, other).request.rule("CARD").action == "block"
+    assert RedactionPolicies([strict]).find(ALICE, other).request.rule("CARD").action == "block"
 
 
 def test_a_lax_policy_for_one_model_is_for_no_other() -> None:
     other = Action("llm.chat", "Model", "backup/claude", alternatives=(CHAT,))
     lax = policy(types={"*": "off"}, models=("backup/*",))
-    rulings = Rulings([lax], defaults={"CARD": Rule("redact", restore=True)})
+    rulings = RedactionPolicies([lax], defaults={"CARD": Rule("redact", restore=True)})
     ruling = rulings.find(ALICE, other)
     assert (ruling.request.rule("CARD").action, ruling.request.rule("MAIL").action) == ("redact", "flag")
     alone = rulings.find(ALICE, Action("llm.chat", "Model", "backup/claude"))
@@ -119,20 +119,20 @@ def test_the_policy_that_counts_brings_its_strategy_and_whether_it_restores() ->
     ("request", "redact", "flag"), ("response", "flag", "redact"), ("both", "redact", "redact"),
 ])  # fmt: skip
 def test_directions(direction: Any, request_: str, response: str) -> None:
-    ruling = Rulings([policy(direction=direction)]).find(ALICE, CHAT)
+    ruling = RedactionPolicies([policy(direction=direction)]).find(ALICE, CHAT)
     assert (ruling.request.rule("X").action, ruling.response.rule("X").action) == (request_, response)
 
 
 def test_what_only_observes_changes_nothing() -> None:
-    rulings = Rulings([policy("a", {"CARD": "flag"}), policy("b", {"CARD": "block"}, mode="observe")])
+    rulings = RedactionPolicies([policy("a", {"CARD": "flag"}), policy("b", {"CARD": "block"}, mode="observe")])
     ruling = rulings.find(ALICE, CHAT)
     assert ruling.request.rule("CARD").action == "flag"
     assert ruling.observed is not None and ruling.observed.rule("CARD").action == "block"
-    assert Rulings([policy()]).find(ALICE, CHAT).observed is None
+    assert RedactionPolicies([policy()]).find(ALICE, CHAT).observed is None
 
 
 def test_who_changed_is_looked_up_again() -> None:
-    rulings = Rulings([policy(agents=("group:finance",))])
+    rulings = RedactionPolicies([policy(agents=("group:finance",))])
     assert rulings.find(ALICE, CHAT).request.changes
     moved = Principal("alice", frozenset({"agent"}), version=4)
     assert not rulings.find(moved, CHAT).request.changes
@@ -142,9 +142,12 @@ def test_who_changed_is_looked_up_again() -> None:
 def test_what_nobody_wants_is_not_looked_for() -> None:
     """A type that is off could otherwise hide one that is not, where both see the same."""
     kinds = ["CARD", "MAIL", "NAME"]
-    one = Rulings([policy("a", {"*": "off", "CARD": "redact"})], kinds=kinds).find(ALICE, CHAT)
+    one = RedactionPolicies([policy("a", {"*": "off", "CARD": "redact"})], kinds=kinds).find(ALICE, CHAT)
     assert one.request.only == {"CARD"}
-    assert Rulings([policy("a", {"CARD": "off"})], kinds=kinds).find(ALICE, CHAT).request.only == {"MAIL", "NAME"}
-    assert Rulings([policy()], kinds=kinds).find(ALICE, CHAT).request.only is None
+    assert RedactionPolicies([policy("a", {"CARD": "off"})], kinds=kinds).find(ALICE, CHAT).request.only == {
+        "MAIL",
+        "NAME",
+    }
+    assert RedactionPolicies([policy()], kinds=kinds).find(ALICE, CHAT).request.only is None
     both = [policy("a", {"*": "off"}), policy("b", {"CARD": "redact"}, mode="observe")]
-    assert Rulings(both, kinds=kinds).find(ALICE, CHAT).request.only is None
+    assert RedactionPolicies(both, kinds=kinds).find(ALICE, CHAT).request.only is None

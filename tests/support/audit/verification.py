@@ -20,7 +20,7 @@ import orjson
 from mastio.exchange.errors import MastioError
 from mastio.exchange.values import Entry
 from mastio_audit import commands as audit
-from mastio_audit.admin_api import LOG, Doors
+from mastio_audit.admin_api import LOG, LogApi
 from mastio_audit.log import chain
 from mastio_audit.log.chain import Head
 from mastio_audit.log.sqlite import SqliteReader
@@ -110,7 +110,7 @@ class Served:
 
     def __init__(self, data: Path, *signers: Signer, change: Change | None = None) -> None:
         keys: Any = SimpleNamespace(origin=ORIGIN, signers=lambda now: list(signers or [FIRST]))
-        self._doors = Doors(SqliteReader(data / "db" / "audit.sqlite"), keys, lambda: 0.0, data / "log" / "cosigned")
+        self._doors = LogApi(SqliteReader(data / "db" / "audit.sqlite"), keys, lambda: 0.0, data / "log" / "cosigned")
         self._loop = asyncio.new_event_loop()
         self._change = change
 

@@ -7,7 +7,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge
 INVALID = "mastio_policies_invalid"
 
 
-class Figures:
+class PolicyMetrics:
     """This worker's metrics of the policies."""
 
     def __init__(self) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry, Counter
 
-from mastio_cache.kept import Kept
+from mastio_cache.cache_entry import CacheEntry
 
 NANO = 10**9
 
 
-class Figures:
+class CacheMetrics:
     """This worker's metrics of cache lookups and their results."""
 
     def __init__(self) -> None:
@@ -32,7 +32,7 @@ class Figures:
             child = self._children[kind, result] = self._answers.labels(kind, result)
         child.inc()
 
-    def saved(self, kind: str, kept: Kept) -> None:
+    def saved(self, kind: str, kept: CacheEntry) -> None:
         used = kept.usage or {}
         self._tokens.labels(kind).inc(used.get("input_tokens", 0) + used.get("output_tokens", 0))
         self._usd.labels(kind).inc(used.get("cost_nano_usd", 0) / NANO)

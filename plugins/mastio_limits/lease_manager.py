@@ -43,7 +43,7 @@ SWEEP = 30.0
 MAX_NEEDS = 1000
 
 
-class Watch(Protocol):
+class ClaimObserver(Protocol):
     """An observer of claims' results, for `/metrics`."""
 
     def counted(self, budget: BudgetRow, spent: int) -> None: ...
@@ -63,7 +63,7 @@ class Waiting:
         self.answer: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
 
 
-class Kept:
+class HeldLease:
     """A lease with its budget and those who wait for it."""
 
     __slots__ = ("budget", "is_gone", "known", "lack", "lease", "pressed_until", "seen_at", "short_until", "waiting")
@@ -86,16 +86,16 @@ class Kept:
         return bool(self.waiting) or self.lease.is_due or silent
 
 
-class Keeper:
+class LeaseManager:
     """The leases of one worker. `wall` is Unix time in seconds."""
 
-    def __init__(self, leases: Leases, prefix: str, wall: Callable[[], float], watch: Watch) -> None:
+    def __init__(self, leases: Leases, prefix: str, wall: Callable[[], float], watch: ClaimObserver) -> None:
         self._leases = leases
         self._prefix = prefix
         self._wall = wall
         self._watch = watch
-        self._current: dict[str, Kept] = {}
-        self._past: list[Kept] = []
+        self._current: dict[str, HeldLease] = {}
+        self._past: list[HeldLease] = []
         self._numbers = count()
         self._hurry = asyncio.Event()
         self._failing = False
@@ -145,7 +145,7 @@ class Keeper:
                 kept.pressed_until = monotonic() + 2 * TICK
                 self._hurry.set()
 
-    def _keep(self, budget: BudgetRow) -> Kept:
+    def _keep(self, budget: BudgetRow) -> HeldLease:
         """The lease of the present window."""
         kept, now = self._current.get(budget.series), self._wall()
         if kept is not None and kept.lease.covers(now) and not kept.is_gone:
@@ -153,7 +153,7 @@ class Keeper:
         if kept is not None:
             self._retire(budget.series)
         lease = Lease(f"{self._prefix}-{next(self._numbers)}", budget.series, window_at(budget.period, now))
-        kept = self._current[budget.series] = Kept(budget, lease)
+        kept = self._current[budget.series] = HeldLease(budget, lease)
         return kept
 
     def _retire(self, series: str) -> None:
@@ -162,14 +162,14 @@ class Keeper:
         kept.pressed_until = float("inf")
         self._past.append(kept)
 
-    def _forget(self, kept: Kept, waiting: Waiting) -> None:
+    def _forget(self, kept: HeldLease, waiting: Waiting) -> None:
         """Who waited was cancelled, perhaps in the moment in which it was given what it waited for."""
         if waiting in kept.waiting:
             kept.waiting.remove(waiting)
         elif not waiting.answer.cancelled() and waiting.answer.exception() is None and waiting.answer.result():
             kept.lease.settle(waiting.amount, 0)
 
-    def _refuse(self, kept: Kept, amount: int) -> Exception:
+    def _refuse(self, kept: HeldLease, amount: int) -> Exception:
         known, lease = kept.known or Grant(0, kept.budget.limit, 0), kept.lease
         spent = known.spent + lease.used - lease.reported
         shortage = Shortage(amount, known.limit, spent, known.elsewhere + lease.reserved)
@@ -207,7 +207,7 @@ class Keeper:
         finally:
             self._hurry.clear()
 
-    def _all(self) -> list[Kept]:
+    def _all(self) -> list[HeldLease]:
         return [*self._current.values(), *self._past]
 
     async def _round(self, now: float, *, ticked: bool) -> None:
@@ -230,7 +230,7 @@ class Keeper:
         for kept, grant in zip(due, grants, strict=True):
             self._take(kept, grant, monotonic())
 
-    def _take(self, kept: Kept, grant: Grant | None, now: float) -> None:
+    def _take(self, kept: HeldLease, grant: Grant | None, now: float) -> None:
         """Apply what was granted, and tell those who waited, in their order."""
         if grant is None:
             kept.is_gone = True
@@ -253,14 +253,14 @@ class Keeper:
         kept.lack, kept.short_until = min(waiting.amount for waiting in hopeless), now + TICK
         self._answer(kept, [waiting for waiting in kept.waiting if waiting.amount >= kept.lack], False)
 
-    def _answer(self, kept: Kept, answered: list[Waiting], answer: bool) -> None:
+    def _answer(self, kept: HeldLease, answered: list[Waiting], answer: bool) -> None:
         gone = set(answered)
         kept.waiting = [waiting for waiting in kept.waiting if waiting not in gone]
         for waiting in answered:
             if not waiting.answer.done():  # else its exchange was cancelled, and is about to say so
                 waiting.answer.set_result(answer)
 
-    def _fail(self, due: list[Kept]) -> None:
+    def _fail(self, due: list[HeldLease]) -> None:
         for kept in due:
             waiting, kept.waiting = kept.waiting, []
             for one in waiting:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 
-from mastio_cache.kept import Kept
+from mastio_cache.cache_entry import CacheEntry
 
 
 class Turn:
@@ -21,7 +21,7 @@ class Turn:
         self._flights = flights
         self._key = key
 
-    def land(self, kept: Kept) -> None:
+    def land(self, kept: CacheEntry) -> None:
         """Here is the answer, for everybody who waits."""
         if (flights := self._end()) is not None:
             flights.land(self._key, kept)
@@ -45,18 +45,18 @@ class Flights:
     """The keys that somebody is asking for, and those who wait."""
 
     def __init__(self) -> None:
-        self._waiting: dict[bytes, deque[asyncio.Future[Kept | Turn]]] = {}
+        self._waiting: dict[bytes, deque[asyncio.Future[CacheEntry | Turn]]] = {}
 
     def __len__(self) -> int:
         return len(self._waiting)
 
-    async def join(self, key: bytes, patience: float) -> Kept | Turn:
+    async def join(self, key: bytes, patience: float) -> CacheEntry | Turn:
         """The answer that somebody got meanwhile, or the turn to ask. After `patience` seconds one asks alone."""
         waiting = self._waiting.get(key)
         if waiting is None:
             self._waiting[key] = deque()
             return Turn(self, key)
-        news: asyncio.Future[Kept | Turn] = asyncio.get_running_loop().create_future()
+        news: asyncio.Future[CacheEntry | Turn] = asyncio.get_running_loop().create_future()
         waiting.append(news)
         taken = False
         try:
@@ -71,7 +71,7 @@ class Flights:
             if not taken:
                 _leave(waiting, news)
 
-    def land(self, key: bytes, kept: Kept) -> None:
+    def land(self, key: bytes, kept: CacheEntry) -> None:
         for news in self._waiting.pop(key):
             if not news.done():
                 news.set_result(kept)
@@ -91,7 +91,7 @@ class Flights:
                 news.set_result(Turn())
 
 
-def _leave(waiting: deque[asyncio.Future[Kept | Turn]], news: asyncio.Future[Kept | Turn]) -> None:
+def _leave(waiting: deque[asyncio.Future[CacheEntry | Turn]], news: asyncio.Future[CacheEntry | Turn]) -> None:
     """Cancelled, or out of patience. The turn may have come in that very moment: then the next one has it."""
     if news in waiting:
         waiting.remove(news)

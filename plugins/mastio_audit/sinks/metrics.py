@@ -11,7 +11,7 @@ FAILURES = "mastio_audit_sink_failures"
 _LABELS = ("sink",)
 
 
-class Figures:
+class SinkMetrics:
     """What the sinks of this worker have done."""
 
     def __init__(self) -> None:

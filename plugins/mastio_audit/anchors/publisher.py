@@ -13,8 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from mastio.exchange.errors import ConfigurationError
-from mastio_audit.anchors.figures import Figures
-from mastio_audit.anchors.place import AnchorError, Place
+from mastio_audit.anchors.metrics import AnchorMetrics
+from mastio_audit.anchors.target import AnchorError, AnchorTarget
 from mastio_audit.log.chain import ChainError
 from mastio_audit.log.store import LogReader, StoreError
 
@@ -30,15 +30,15 @@ class Pace:
     most: float = 300.0
 
 
-class Keeper:
+class Publisher:
     """Serves one place. `every` in seconds, `now` is Unix time."""
 
     def __init__(
         self,
         name: str,
-        place: Place,
+        place: AnchorTarget,
         reader: LogReader,
-        figures: Figures,
+        figures: AnchorMetrics,
         now: Callable[[], float],
         every: float,
         pace: Pace = Pace(),

@@ -25,7 +25,7 @@ class KeptError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class CacheEntry:
     """A whole answer. `pieces`: the windows that a stream came in; of a plain one there is one.
 
     `usage`: what it used when it was made. `at`: when it was complete, Unix seconds.
@@ -46,7 +46,7 @@ class Kept:
         return max(0.0, now - self.at)
 
 
-def encode(kept: Kept) -> bytes:
+def encode(kept: CacheEntry) -> bytes:
     description = orjson.dumps(
         {
             "headers": [[name.decode("latin-1"), value.decode("latin-1")] for name, value in kept.headers],
@@ -59,7 +59,7 @@ def encode(kept: Kept) -> bytes:
     return b"".join((_FORMAT, len(description).to_bytes(4, "big"), description, *kept.pieces))
 
 
-def decode(data: bytes) -> Kept:
+def decode(data: bytes) -> CacheEntry:
     """Raises `KeptError`."""
     if data[:1] != _FORMAT:
         raise KeptError("another format")
@@ -71,7 +71,7 @@ def decode(data: bytes) -> Kept:
             pieces.append(data[start : start + size])
             start += size
         headers = tuple((name.encode("latin-1"), value.encode("latin-1")) for name, value in said["headers"])
-        kept = Kept(headers, tuple(pieces), said["streamed"], said["usage"], said["at"])
+        kept = CacheEntry(headers, tuple(pieces), said["streamed"], said["usage"], said["at"])
     except (orjson.JSONDecodeError, KeyError, TypeError, ValueError, AttributeError) as error:
         raise KeptError("damaged") from error
     if start != len(data):

@@ -11,7 +11,7 @@ class AnchorError(Exception):
     """The place is not known to have the checkpoint. The message is one phrase without address, path or secret."""
 
 
-class Place(Protocol):
+class AnchorTarget(Protocol):
     """Somewhere that checkpoints are kept. Calls do not overlap; each may be cancelled at any await."""
 
     async def lead(self) -> bool:

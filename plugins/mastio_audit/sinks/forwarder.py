@@ -16,7 +16,7 @@ from mastio.exchange.errors import ConfigurationError
 from mastio_audit.log.chain import Row
 from mastio_audit.log.store import LogReader, StoreError
 from mastio_audit.sinks.cursor import Cursor
-from mastio_audit.sinks.figures import Figures
+from mastio_audit.sinks.metrics import SinkMetrics
 from mastio_audit.sinks.sink import Sink, SinkError
 
 PAGE = 100
@@ -38,7 +38,7 @@ class Pace:
     most: float = 30.0
 
 
-class Courier:
+class Forwarder:
     """Serves one sink. `now` is Unix time."""
 
     def __init__(
@@ -47,7 +47,7 @@ class Courier:
         sink: Sink,
         cursor: Cursor,
         reader: LogReader,
-        figures: Figures,
+        figures: SinkMetrics,
         now: Callable[[], float],
         *,
         from_start: bool,

@@ -11,7 +11,7 @@ LIMIT = "mastio_budget_limit"
 SPENT = "mastio_budget_spent"
 
 
-class Figures:
+class BudgetMetrics:
     """This worker's metrics of the budgets. Amounts in the unit of the budget's limit; USD as such."""
 
     def __init__(self) -> None:

@@ -12,7 +12,7 @@ FAILURES = "mastio_audit_anchor_failures"
 _LABELS = ("anchor",)
 
 
-class Figures:
+class AnchorMetrics:
     """What the anchors of this worker have done."""
 
     def __init__(self) -> None:
