@@ -20,7 +20,8 @@ class Endpoint:
     `second`: with four-eyes on, another admin has to approve it before it is carried out, unless `alone` says of this
     very call (caller, validated arguments) that it needs none. Its body must not hold secrets: the approver sees it.
     `claims`: it would answer a new token, which the approver must not see; who asks gets a one-time code instead,
-    unless the body has `token_sha256`.
+    unless the body has `token_sha256`. `find` (validated arguments) raises `NotFound` where the object that is to be
+    changed does not exist: such a change is refused at once and never held.
     """
 
     call: Callable[..., Any]
@@ -30,6 +31,7 @@ class Endpoint:
     second: bool = False
     claims: bool = False
     alone: Callable[[Principal, Mapping[str, Any]], Awaitable[bool]] | None = None
+    find: Callable[[Mapping[str, Any]], Awaitable[object]] | None = None
 
 
 Endpoints = Mapping[tuple[str, str], Endpoint]

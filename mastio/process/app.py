@@ -347,7 +347,7 @@ def node_name(data: Path) -> str:
     try:
         return file.read_text("ascii").strip()
     except OSError as error:
-        raise ConfigurationError("The data folder has no node name.", "Run ./deploy.sh up.") from error
+        raise ConfigurationError("The data folder has no node name.", "Run mastio up, or ./deploy.sh up.") from error
 
 
 def _shares(settings: Settings) -> Shares:

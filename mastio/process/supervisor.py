@@ -52,6 +52,9 @@ PREPARE_WITHIN = 900.0
 
 PREPARE_AGAIN_WITHIN = 60.0
 """The same while the appliance runs: nothing else is looked after meanwhile."""
+STANDSTILL = 30.0
+"""Seconds without a sign of life after which a process that runs is killed, and so replaced."""
+
 QUICK = 2.0
 """A process that lived shorter than this is restarted with a pause, so that a broken one does not spin."""
 
@@ -71,6 +74,8 @@ class Child:
     command: list[str]
     stop_signal: signal.Signals
     module: str = ""
+    slot: int = -1
+    """Where a process that serves gives its signs of life; -1: none are expected."""
     listener: int = -1
     process: subprocess.Popen[bytes] | Forked | None = None
     started: float = 0.0
@@ -90,6 +95,8 @@ class Supervisor:
         self._children: list[Child] = []
         self._stopping = False
         self._renew_at = 0.0
+        self._awake_since = 0.0
+        """When this process last went on after a pause, such as one of its whole container: monotonic seconds."""
         self._published: tuple[int, ...] = ()
         self._reload: EdgeReload | None = None
         self._logs: LogFiles | None = None
@@ -147,7 +154,7 @@ class Supervisor:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             raise StartError(
-                "Another appliance runs on this data folder. Stop it with ./deploy.sh down, or use another --data."
+                "Another appliance runs on this data folder. Stop it with mastio down, or use another --data."
             ) from error
 
     def _prepare(self, seconds: float) -> dict[str, Any]:
@@ -223,7 +230,7 @@ class Supervisor:
     def _server(self, name: str, module: str, slot: int, listener: socket.socket) -> Child:
         fd = listener.detach()
         arguments = self._arguments("--slot", str(slot), "--fd", "{listener}", "--memory", "{memory}")
-        return Child(name, arguments, signal.SIGTERM, module=module, listener=fd)
+        return Child(name, arguments, signal.SIGTERM, module=module, slot=slot, listener=fd)
 
     def _stub(self, port: int) -> Child:
         command = [sys.executable, "-m", "mastio", "stub-llm", "--port", str(port), "--latency", "20ms"]
@@ -255,7 +262,11 @@ class Supervisor:
     def _keep(self) -> None:
         """Replace what dies, until told to stop."""
         self._renew_at = time.monotonic() + RENEW_EVERY
+        looked_at = self._awake_since = time.monotonic()
         while not self._stopping:
+            if time.monotonic() - looked_at > STANDSTILL / 2:
+                self._awake_since = time.monotonic()
+            looked_at = time.monotonic()
             for child in self._children:
                 self._look(child)
             self._look_at_control()
@@ -271,6 +282,12 @@ class Supervisor:
         if not child.is_kept:
             return
         now = time.monotonic()
+        if child.process is not None and child.slot >= 0:
+            signed_at = read_sign(self._host_memory, child.slot)
+            if signed_at > child.started and now - max(signed_at, self._awake_since) > STANDSTILL:
+                _say(f"{child.name} stands still for {STANDSTILL:.0f} s and is replaced")
+                child.process.kill()
+                child.process.wait()
         if child.process is not None and child.process.poll() is not None:
             _say(f"{child.name} ended with status {child.process.returncode}")
             child.pause = min(5.0, child.pause * 2 or 0.2) if now - child.started < QUICK else 0.0
@@ -375,7 +392,7 @@ class Supervisor:
 
     def _apply_plan(self, plan: dict[str, Any]) -> Iterator[None]:
         if plan["listen"] != self._plan["listen"]:
-            raise StartError("server.listen is applied by ./deploy.sh down and up.")
+            raise StartError("server.listen is applied by mastio down and mastio up.")
         control = [child for child in self._children if child.name == "control"]
         workers = [child for child in self._children if child.module and child not in control]
         if plan["stub_port"] != self._plan["stub_port"]:

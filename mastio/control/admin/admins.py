@@ -42,9 +42,11 @@ class AdminsRouter:
             ("GET", collection): Endpoint(self.list_admins),
             ("POST", collection): Endpoint(self.add_admin, status=201, second=True, claims=True, alone=self.is_lonely),
             ("GET", item): Endpoint(self.read_admin),
-            ("PATCH", item): Endpoint(self.change_admin, second=True),
-            ("DELETE", item): Endpoint(self.remove_admin, status=204, second=True),
-            ("POST", item + "/rotate"): Endpoint(self.rotate_admin, second=True, claims=True, alone=self.is_own),
+            ("PATCH", item): Endpoint(self.change_admin, second=True, find=self.find),
+            ("DELETE", item): Endpoint(self.remove_admin, status=204, second=True, find=self.find),
+            ("POST", item + "/rotate"): Endpoint(
+                self.rotate_admin, second=True, claims=True, alone=self.is_own, find=self.find
+            ),
         }
 
     async def is_lonely(self, caller: Principal, values: Mapping[str, Any]) -> bool:
@@ -54,6 +56,10 @@ class AdminsRouter:
     async def is_own(self, caller: Principal, values: Mapping[str, Any]) -> bool:
         """One's own token: no other self comes of it. An approver would even get to see it, and be two."""
         return bool(values["name"] == caller.name)
+
+    async def find(self, values: Mapping[str, Any]) -> Admin:
+        """The stored admin. Raises `NotFound`."""
+        return await self._admins.get(values["name"])
 
     async def list_admins(self, paging: PagingQuery) -> Page[AnyAdmin]:
         """In the order of their names, expired ones too, without their tokens."""

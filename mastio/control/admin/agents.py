@@ -33,7 +33,9 @@ class AgentsRouter:
         return {
             ("GET", admin): Endpoint(self.list_agents),
             ("GET", admin + "/{id}"): Endpoint(self.read_agent),
-            ("PATCH", admin + "/{id}"): Endpoint(self.change_agent, second=True, alone=self.is_narrowing),
+            ("PATCH", admin + "/{id}"): Endpoint(
+                self.change_agent, second=True, alone=self.is_narrowing, find=self.find
+            ),
             ("POST", admin + "/*/revoke"): Endpoint(self.revoke_all, second=True),
             ("POST", admin + "/{id}/revoke"): Endpoint(self.revoke),
             ("POST", admin + "/{id}/reactivate"): Endpoint(self.reactivate),
@@ -57,6 +59,10 @@ class AgentsRouter:
             return True
         verify_admin(caller)
         return False
+
+    async def find(self, values: Mapping[str, Any]) -> Agent:
+        """The enrolled agent. Raises `NotFound`."""
+        return await self._agents.get(values["id"])
 
     async def change_agent(self, id: str, body: AgentPatch, caller: Caller) -> AgentAnswer:
         """Members that are left out stay as they are; a status is applied as revoke and reactivate do. Groups,

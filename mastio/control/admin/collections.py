@@ -56,9 +56,9 @@ class CollectionRouter(Generic[N]):
             ("GET", path): Endpoint(_typed(self._list, (), returns=Page[answer])),
             ("POST", path): Endpoint(create, status=201, second=second),
             ("GET", item): Endpoint(_typed(self._read, (), returns=answer)),
-            ("PUT", item): Endpoint(replace, second=second),
-            ("PATCH", item): Endpoint(change, second=second),
-            ("DELETE", item): Endpoint(self._delete, status=204, second=second),
+            ("PUT", item): Endpoint(replace, second=second, find=self._find),
+            ("PATCH", item): Endpoint(change, second=second, find=self._find),
+            ("DELETE", item): Endpoint(self._delete, status=204, second=second, find=self._find),
         }
 
     @property
@@ -76,6 +76,11 @@ class CollectionRouter(Generic[N]):
         row = self._serializer.make(body.name, body)
         await self._verify(row, handling)
         return await self._answer(await self._objects.create(row))
+
+    async def _find(self, values: Mapping[str, Any]) -> N:
+        """The stored object. Raises `NotFound`."""
+        found: N = await self._objects.get(values["name"])
+        return found
 
     async def _read(self, name: str) -> Any:
         """Secrets are left out."""

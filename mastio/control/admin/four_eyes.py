@@ -55,6 +55,8 @@ class FourEyes:
             state = request.scope["state"]
             if MARK in state or (endpoint.alone is not None and await endpoint.alone(state["principal"], values)):
                 return await endpoint.call(**values)
+            if endpoint.find is not None:
+                await endpoint.find(values)
             return await self._hold(kind, request, claims=endpoint.claims)
 
         functools.update_wrapper(guarded, endpoint.call)

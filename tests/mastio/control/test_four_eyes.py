@@ -160,6 +160,19 @@ async def test_what_is_not_well_formed_is_not_held(strict: World) -> None:
     assert (await strict.call("GET", HOLDS)).json()["items"] == []
 
 
+async def test_a_change_of_what_is_not_there_is_not_held(strict: World) -> None:
+    changes: list[tuple[str, str, Any]] = [
+        ("PUT", f"{POLICIES}/none", {"cedar": CEDAR}), ("PATCH", f"{POLICIES}/none", {"enabled": False}),
+        ("DELETE", f"{POLICIES}/none", None), ("PATCH", f"{ADMINS}/none", {"role": "auditor"}),
+        ("DELETE", f"{ADMINS}/none", None), ("POST", f"{ADMINS}/none/rotate", None),
+        ("PATCH", f"{AGENTS}/none", {"groups": ["a"]}),
+    ]  # fmt: skip
+    for method, path, body in changes:
+        reply = await strict.call(method, path, body, ANNA)
+        assert (reply.status_code, reply.json()["code"]) == (404, "not_found"), (method, path)
+    assert (await strict.call("GET", HOLDS)).json()["items"] == []
+
+
 async def test_nobody_approves_alone(strict: World) -> None:
     hold = await ask(strict, "POST", POLICIES, POLICY)
     own = await decide(strict, hold, by=ANNA)
@@ -169,10 +182,12 @@ async def test_nobody_approves_alone(strict: World) -> None:
 
 
 async def test_an_hour_and_no_longer(strict: World) -> None:
-    late, timely = await ask(strict, "POST", POLICIES, POLICY), await ask(strict, "DELETE", f"{POLICIES}/wide")
+    await strict.store.of(COLLECTION).create(STARTER)
+    late, timely = await ask(strict, "POST", POLICIES, POLICY), await ask(strict, "DELETE", f"{POLICIES}/starter")
+    await strict.store.of(COLLECTION).delete("starter")
     strict.clock.time = NOW + 3599.9
     reply = await decide(strict, timely)
-    assert (reply.status_code, reply.json()["code"]) == (404, "not_found")  # carried out: there was no such policy
+    assert (reply.status_code, reply.json()["code"]) == (404, "not_found")  # carried out: the policy is gone by now
     strict.clock.time = NOW + 3600
     for verb in ("approve", "reject"):
         reply = await decide(strict, late, verb)
@@ -278,12 +293,12 @@ async def test_ones_own_token_is_ones_own(strict: World) -> None:
 
 async def test_requests_are_bounded(strict: World) -> None:
     for _ in range(MAX_PENDING):
-        await ask(strict, "DELETE", f"{POLICIES}/x")
-    reply = await strict.call("DELETE", f"{POLICIES}/x", principal=ANNA)
+        await ask(strict, "POST", POLICIES, POLICY)
+    reply = await strict.call("POST", POLICIES, POLICY, ANNA)
     assert (reply.status_code, reply.json()["code"]) == (429, "rate_limited")
-    await ask(strict, "DELETE", f"{POLICIES}/x", by=BERTA)  # another's do not count
+    await ask(strict, "POST", POLICIES, POLICY, by=BERTA)  # another's do not count
     strict.clock.time += 3600
-    await ask(strict, "DELETE", f"{POLICIES}/x")
+    await ask(strict, "POST", POLICIES, POLICY)
 
 
 async def test_without_an_answer_of_the_store_nothing_is_done(strict: World) -> None:

@@ -12,6 +12,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -146,6 +147,30 @@ class TestRunning:
         assert {"in-force.json", "supervisor.pid", "stub-llm.pid", "control.pid"} <= set(seen)
         assert {file.name for file in (tmp_path / "run").iterdir()} == {"lock", "metrics", "control.sock"}
 
+    def test_a_process_that_stands_still_is_replaced(
+        self, supervise: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """It has served, and gives no sign of life any more: a stopped process or a stuck event loop."""
+        one = supervise(data_plane=STAYS)
+        child = Child("worker-0", [], signal.SIGTERM, module="mastio.process.data_plane", slot=0)
+        one._start(child)
+        stuck = child.process
+        signs = {"last": 0.0}
+        monkeypatch.setattr(module, "read_sign", lambda descriptor, slot: signs["last"])
+        one._look(child)
+        assert child.process is stuck, "one that has given no sign yet is about to serve"
+        signs["last"] = child.started + 0.001
+        one._look(child)
+        assert child.process is stuck, "one that was alive a moment ago is left alone"
+        monkeypatch.setattr(module, "STANDSTILL", 0.0)
+        monkeypatch.setattr(one, "_awake_since", time.monotonic() + 60)
+        one._look(child)
+        assert child.process is stuck, "after a pause of all processes each has time to give a sign again"
+        monkeypatch.setattr(one, "_awake_since", 0.0)
+        one._look(child)
+        assert stuck is not None and stuck.returncode == -signal.SIGKILL
+        wait_until(lambda: one._look(child) is None and child.process not in (None, stuck), 10, "it is replaced")
+
     def test_the_stand_in_provider_is_a_program_of_its_own(self, supervise: Open) -> None:
         child = supervise()._stub(4711)
         assert child.command[1:] == ["-m", "mastio", "stub-llm", "--port", "4711", "--latency", "20ms"]
@@ -258,7 +283,7 @@ class TestOtherSettings:
 
     def test_another_listener_needs_a_new_start(self, with_stub: Supervisor) -> None:
         (before,) = with_stub._children
-        with pytest.raises(StartError, match="down and up"):
+        with pytest.raises(StartError, match="mastio down and mastio up"):
             exhaust(with_stub._apply_plan({**PLAN, "listen": "127.0.0.1:1"}))
         assert with_stub._children == [before] and before.process is not None and before.process.poll() is None
 
