@@ -20,7 +20,7 @@ import httpx
 import pytest
 
 from mastio_client import Identity
-from support.appliance import Appliance
+from support.appliance import Appliance, plain_transport
 from support.egress_scene import Arrived, Handler, Scene, open_scene
 
 WITHIN = 1.0
@@ -62,7 +62,7 @@ def open_worker(appliance: Appliance, slot: int) -> Iterator[httpx.Client]:
         "X-Edge-Address": "127.0.0.1",
         "X-Edge-Certificate": quote((identity.folder / "agent.crt").read_text()),
     }
-    transport = httpx.HTTPTransport(uds=str(appliance.data / "run" / f"app-{slot}.sock"))
+    transport = plain_transport(appliance.data / "run" / f"app-{slot}.sock")
     with httpx.Client(transport=transport, base_url="http://mastio", headers=said, timeout=10) as client:
         yield client
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import httpx
 
 from mastio_client import Identity
-from support.appliance import wait_until
+from support.appliance import UNVERIFIED, wait_until
 
 
 class Shim:
@@ -40,7 +40,7 @@ class Shim:
 
     def client(self) -> httpx.Client:
         """An unmodified client."""
-        return httpx.Client(base_url=self.url, trust_env=False, timeout=30)
+        return httpx.Client(base_url=self.url, trust_env=False, timeout=30, verify=UNVERIFIED)
 
     def terminate(self) -> None:
         self._process.send_signal(signal.SIGTERM)

@@ -16,7 +16,7 @@ from urllib.parse import quote
 import httpx
 
 from mastio_client import Identity
-from support.appliance import Appliance
+from support.appliance import Appliance, plain_transport
 from support.threats.agent_kit import Headers
 from support.threats.judge import Answer, connect, read_answer
 
@@ -46,7 +46,7 @@ def socket_file(appliance: Appliance, slot: int) -> Path:
 def open_worker(appliance: Appliance, slot: int, certificate: str = "") -> httpx.Client:
     """A client of one worker."""
     return httpx.Client(
-        transport=httpx.HTTPTransport(uds=str(socket_file(appliance, slot))),
+        transport=plain_transport(socket_file(appliance, slot)),
         base_url="http://mastio",
         headers=said_by_edge(appliance, certificate),
         timeout=30,
