@@ -19,7 +19,7 @@ from awscrt.auth import (
 from awscrt.http import HttpHeaders, HttpRequest
 
 from mastio.exchange.target import parse_base_url
-from mastio.outbound.provider_secrets import AccessKey
+from mastio.outbound.access_key import AccessKey
 
 Headers = list[tuple[str, str]]
 

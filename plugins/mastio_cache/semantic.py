@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import time
 from typing import Any, NamedTuple
 
@@ -16,12 +17,14 @@ from pydantic import Field
 
 from mastio.exchange.errors import DispatchError
 from mastio.exchange.target import TargetError
-from mastio.outbound.provider_secrets import PlainKey, SecretError, parse_secret
 from mastio.plugin.hooks import PluginSettings
 from mastio.plugin.services import Services, Upstream
 from mastio_cache.nearness import Neighbours, Vector, make_vector
 
 log = logging.getLogger("mastio.cache")
+
+KEY = re.compile(r"[\x21-\x7e]+")
+"""A key that can be sent: one word of visible ASCII characters. A JSON object is an account's credentials."""
 
 MAX_REPLY = 1024 * 1024
 MAX_TEXT = 8192
@@ -66,7 +69,7 @@ class Semantic:
         try:
             async with asyncio.timeout(self.settings.deadline):
                 vector = await self._embed(text)
-        except (DispatchError, TargetError, SecretError, TimeoutError) as error:
+        except (DispatchError, TargetError, TimeoutError) as error:
             self._rests_until = time.monotonic() + REST
             log.warning("questions are not compared for %d s: %s", REST, type(error).__name__)
             return None
@@ -80,11 +83,10 @@ class Semantic:
             self._pool = (row, self._services.upstreams.open(row.base_url, row.allow_addresses, row.timeouts))
         headers = [("content-type", "application/json"), ("accept-encoding", "identity")]
         if row.api_key:
-            secret = parse_secret(row.kind, row.base_url, row.api_key)
-            if not isinstance(secret, PlainKey):
+            if row.api_key.startswith("{") or not KEY.fullmatch(row.api_key):
                 raise DispatchError("The provider of embeddings has no key that could be sent.")
             name, prefix = ("api-key", "") if row.kind == "azure" else ("authorization", "Bearer ")
-            headers.append((name, prefix + secret.key))
+            headers.append((name, prefix + row.api_key))
         body = orjson.dumps({"model": self.settings.model, "input": text, "encoding_format": "float"})
         async with self._pool[1].send("POST", "/embeddings", headers, body) as upstream:
             reply = await upstream.read(MAX_REPLY)

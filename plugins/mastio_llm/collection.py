@@ -11,12 +11,12 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from mastio.exchange.errors import BadRequest
 from mastio.exchange.target import parse_base_url
-from mastio.outbound.provider_secrets import EntraApplication, ProviderKind, SecretError, ServiceAccount, parse_secret
 from mastio.plugin.collection import Collection, Places, Secret, Secrets, Serializer
 from mastio.plugin.fields import Answer, BaseUrl, Body, ModelName, Name, Networks, Seconds, SecretFile
 from mastio.plugin.fields import Secret as SecretText
 from mastio_llm.first_providers import read_first_providers
 from mastio_llm.provider import ProviderRow
+from mastio_llm.provider_secrets import EntraApplication, ProviderKind, SecretError, ServiceAccount, parse_secret
 
 KINDS = get_args(ProviderKind)
 

@@ -14,12 +14,13 @@ from cryptography.hazmat.primitives.asymmetric import padding
 from cryptography.hazmat.primitives.hashes import SHA256
 
 from mastio.exchange.errors import DispatchError
-from mastio.outbound.provider_secrets import AccessKey, EntraApplication, PlainKey, ServiceAccount, parse_secret
+from mastio.outbound.access_key import AccessKey
 from mastio.plugin.oauth_client import Token, fetch_token
 from mastio.plugin.services import Services
 from mastio_llm.dialects import SPEAKERS
 from mastio_llm.dialects.operation import Speaker
 from mastio_llm.provider import ProviderRow
+from mastio_llm.provider_secrets import EntraApplication, PlainKey, ServiceAccount, parse_secret
 from mastio_primitives.jwk import encode_base64url
 
 Headers = list[tuple[str, str]]

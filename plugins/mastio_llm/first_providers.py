@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from mastio.exchange.errors import ConfigurationError
-from mastio.outbound.provider_secrets import ProviderKind, SecretError, parse_secret
 from mastio_llm.provider import ProviderRow
+from mastio_llm.provider_secrets import ProviderKind, SecretError, parse_secret
 
 VENDORS: tuple[tuple[str, ProviderKind, str], ...] = (
     ("OPENAI_API_KEY", "openai", "https://api.openai.com/v1"),

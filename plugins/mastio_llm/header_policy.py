@@ -10,11 +10,11 @@ from urllib.parse import quote
 
 from mastio.exchange.errors import BadRequest
 from mastio.exchange.values import RequestHead
-from mastio.outbound.provider_secrets import ProviderKind
 from mastio.outbound.request_headers import is_sendable
 from mastio.plugin.services import UpstreamReply
 from mastio_llm.dialects import SPEAKERS
 from mastio_llm.dialects.operation import Usage
+from mastio_llm.provider_secrets import ProviderKind
 from mastio_llm.routing.candidates import Choice
 from mastio_llm.routing.prices import encode_usd
 

@@ -14,7 +14,6 @@ from pydantic import Field, field_validator
 
 from mastio.exchange.errors import ConfigurationError
 from mastio.exchange.values import Dialect, Role, Route
-from mastio.outbound.provider_secrets import ProviderKind
 from mastio.plugin.hooks import BaseUrl, Hooks, Networks, Plugin, PluginSettings
 from mastio.plugin.services import Services
 from mastio_llm.calls import MAX_PARTS, Calls, Resilience
@@ -23,6 +22,7 @@ from mastio_llm.dialects import OPERATIONS
 from mastio_llm.header_policy import parse_header_names
 from mastio_llm.models import Models
 from mastio_llm.provider import ProviderRow
+from mastio_llm.provider_secrets import ProviderKind
 from mastio_llm.routing.candidates import Balance
 from mastio_llm.routing.prices import PriceRow, Prices, PriceTable, parse_table
 from mastio_llm.routing.registry import ProviderRegistry

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from mastio.outbound.provider_secrets import ProviderKind
+from mastio_llm.provider_secrets import ProviderKind
 
 
 @dataclass(frozen=True, slots=True)

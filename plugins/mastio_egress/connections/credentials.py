@@ -9,7 +9,7 @@ from typing import Protocol
 from urllib.parse import quote, quote_plus, unquote_to_bytes
 
 from mastio.exchange.errors import BadRequest, DispatchError
-from mastio.outbound.provider_secrets import AccessKey
+from mastio.outbound.access_key import AccessKey
 from mastio.plugin.oauth_client import Token, fetch_token
 from mastio.plugin.services import Services, Upstream
 from mastio_egress.connections.connection import ConnectionCredential, ConnectionRow

@@ -15,7 +15,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 from mastio.exchange.matching import matches
-from mastio.outbound.provider_secrets import ProviderKind
+from mastio_llm.provider_secrets import ProviderKind
 
 PICO = 10**6
 """USD for a million tokens, in pico-USD for one."""

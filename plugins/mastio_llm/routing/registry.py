@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from mastio.exchange.target import TargetError
-from mastio.outbound.provider_secrets import SecretError
 from mastio.plugin.services import Services, Upstream
 from mastio_llm.collection import PROVIDERS
 from mastio_llm.credentials import Credential, open_credential
 from mastio_llm.provider import ProviderRow
+from mastio_llm.provider_secrets import SecretError
 from mastio_llm.routing.breaker import Health
 
 

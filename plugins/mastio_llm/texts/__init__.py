@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 
 from mastio.exchange.inspection import Layout, Passage, ReadTexts, Texts
 from mastio.exchange.values import RequestHead
-from mastio.outbound.provider_secrets import ProviderKind
 from mastio.reading.document import Document, is_model
 from mastio.reading.heads import Headed, leave_out, read_headers
 from mastio.reading.stream import Shape, StreamRewriter
 from mastio_llm.dialects import OPERATIONS
 from mastio_llm.dialects.operation import Form
 from mastio_llm.header_policy import goes_up
+from mastio_llm.provider_secrets import ProviderKind
 from mastio_llm.texts import anthropic, gemini, openai
 
 

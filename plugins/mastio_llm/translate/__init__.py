@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from mastio.outbound.provider_secrets import ProviderKind
 from mastio_llm.dialects import OPERATIONS, SPEAKERS
+from mastio_llm.provider_secrets import ProviderKind
 from mastio_llm.translate import (
     counting,
     embedding,

@@ -8,7 +8,7 @@ from time import monotonic
 import pytest
 
 from mastio.exchange.errors import DispatchError
-from mastio.outbound.provider_secrets import AccessKey
+from mastio.outbound.access_key import AccessKey
 from mastio.outbound.sigv4 import Signature
 from mastio.plugin.oauth_client import Token
 

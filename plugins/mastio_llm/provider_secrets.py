@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 from mastio.exchange.target import TargetError, parse_base_url
 from mastio.http.strictjson import JsonError, parse_object
+from mastio.outbound.access_key import AccessKey
 
 ProviderKind = Literal["openai", "anthropic", "gemini", "azure", "bedrock", "vertex", "ollama"]
 """The API that a provider speaks, and the form of its key."""
@@ -59,16 +60,6 @@ class ServiceAccount:
     client_email: str
     key_id: str
     key: rsa.RSAPrivateKey
-
-
-@dataclass(frozen=True, slots=True)
-class AccessKey:
-    """An access key of AWS, for requests to one region."""
-
-    access_key_id: str
-    secret_access_key: str
-    session_token: str | None
-    region: str
 
 
 ProviderSecret = PlainKey | EntraApplication | ServiceAccount | AccessKey
