@@ -100,3 +100,12 @@ def test_the_readme_says_what_each_folder_of_the_kernel_has() -> None:
     folders = {path.name for path in (ROOT / "mastio").iterdir() if (path / "__init__.py").is_file()}
     named = set(re.findall(r"`(\w+)/`", (ROOT / "README.md").read_text("utf-8")))
     assert folders <= named, folders - named
+
+
+@pytest.mark.parametrize("package", sorted(path.parent.name for path in (ROOT / "plugins").glob("*/plugin.py")))
+def test_the_readme_of_a_plugin_names_its_files(package: str) -> None:
+    folder = ROOT / "plugins" / package
+    named = (folder / "README.md").read_text("utf-8")
+    files = [path.name for path in folder.glob("*.py") if path.name != "__init__.py"]
+    folders = [f"{path.name}/" for path in folder.iterdir() if (path / "__init__.py").is_file()]
+    assert [name for name in [*files, *folders] if f"`{name}" not in named and f"/{name}`" not in named] == []

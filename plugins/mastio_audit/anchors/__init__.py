@@ -3,8 +3,8 @@
 | file | decides |
 |---|---|
 | `settings.py` | what `[[audit.anchors]]` may say |
-| `keeper.py` | when a place gets the newest checkpoint, and when again after a failure |
-| `place.py` | what a place must do, and what its errors mean |
+| `publisher.py` | when a place gets the newest checkpoint, and when again after a failure |
+| `target.py` | what a place must do, and what its errors mean |
 | `file.py` | an append-only file: against who puts an older copy of the data folder back |
 | `cosignatures.py` | what is said to a witness and what its answer means. Pure |
 | `witness.py`, `witnesses.py` | one witness, and the quorum of them: against two logs of one name |

@@ -3,7 +3,7 @@
 | file | decides |
 |---|---|
 | `settings.py` | what `[[audit.sinks]]` may say |
-| `courier.py` | order, repetition, pauses: at least once, in order, in nobody's way |
+| `forwarder.py` | order, repetition, pauses: at least once, in order, in nobody's way |
 | `cursor.py`, `postgres.py` | how far a sink has come, durably, and who delivers |
 | `file.py`, `network.py` | when something has arrived |
 | `view.py`, `rfc5424.py`, `cef.py`, `ocsf.py` | how an entry looks. Pure |
