@@ -31,7 +31,7 @@ MAX_LIFE = 3650 * DAY
 
 
 def _attributes(attributes: dict[str, Any]) -> dict[str, Any]:
-    """What Cedar can hold as an entity's attributes, and nothing that would mean something else to it."""
+    """Return the attributes if Cedar can hold them all with their meaning. Raises `ValueError` otherwise."""
     if any(name == "name" or name.startswith("__") for name in attributes):
         raise ValueError("the attribute name and names that begin with two underscores are reserved")
     _verify_attribute(attributes, depth=0)

@@ -48,7 +48,7 @@ class InStep:
 
     @property
     def is_behind(self) -> bool:
-        """Whether another process has put a later revision in force."""
+        """True if another process has put a later revision in force."""
         return self._host.words[REVISION] > self._directory.in_force
 
     async def catch_up(self) -> None:

@@ -62,7 +62,7 @@ class Liveness:
 
 
 class ControlState:
-    """Whether control is usable: control writes it, the workers read it."""
+    """The state of control in a file: control writes its problems, the workers read them."""
 
     def __init__(self, data: Path, liveness: Liveness) -> None:
         self._file = data / "run" / "control-problems"

@@ -278,9 +278,8 @@ class Pipeline:
         return Read(authenticated, action, message)
 
     def _look_again(self, authenticated: Authenticated) -> Authenticated:
-        """As it is now, where anything changed meanwhile: a body may take a minute, a revocation a second (promise 5).
-
-        Raises `AuthenticationError` for who may not go on.
+        """Bind the credentials again if anything has changed: a body may take a minute, a revocation a second (promise
+        5). Raises `AuthenticationError` for a caller who may not go on.
         """
         directory = self._services.directory
         if directory.version == authenticated.version or not authenticated.received.head.route.requires:

@@ -82,7 +82,7 @@ class Authority(PublicAuthority):
 
     @classmethod
     def load(cls, data: Path, trust_domain: str, now: float) -> Authority:
-        """As made before: what control calls. Raises `ConfigurationError` when a file is missing or unfitting."""
+        """Load the authority that exists already. Raises `ConfigurationError` when a file is missing or unfitting."""
         return cls(data, trust_domain, now)
 
     def issue_leaf(self, key: PublicKey, name: str, now: float, seconds: float) -> IssuedLeaf:

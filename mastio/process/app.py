@@ -128,7 +128,7 @@ async def _turn_away(error: MastioError, request_id: str, send: Send) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """What both programs have open before their plugins are."""
+    """The parts that both programs open before their plugins: plan, keys, database, directory, pools."""
 
     data: Path
     plan: Plan
@@ -154,7 +154,7 @@ class Program(ABC):
         return PublicAuthority(base.data, time.time())
 
     def publisher(self) -> Callable[[], None] | None:
-        """What writes the files that follow from the authority's state. None: another program does."""
+        """The function that writes the files derived from the authority's state. None: another program writes them."""
         return None
 
     @abstractmethod
@@ -170,7 +170,7 @@ class Program(ABC):
         return
 
     def tasks(self, base: Base, readiness: Readiness, liveness: Liveness) -> Sequence[Coroutine[Any, Any, None]]:
-        """What runs in the background while the application is open."""
+        """The background tasks of this program, which run while the application is open."""
         return ()
 
 

@@ -516,7 +516,7 @@ def _written(file: Path) -> int:
 
 
 def _raise_descriptors() -> None:
-    """As many open files as this process may have; workers and edge inherit it."""
+    """Raise the limit of open files to the hard limit; workers and edge inherit it."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 

@@ -146,14 +146,14 @@ def find_blobs(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _is_sure(content: bytes, kind: str | None) -> bool:
-    """Whether its beginning says what it is. That of a frame of sound is two bytes, and `//server` in base64."""
+    """True if its beginning says what it is. That of a frame of sound is two bytes, and `//server` in base64."""
     if kind is None:
         return content.startswith(_OTHER_MAGIC)
     return content[0] != 0xFF or content[1] == 0xD8
 
 
 def _is_mixed(run: str) -> bool:
-    """Whether small letters, capitals and digits follow each other as in base64, and not as in words, in hexadecimal
+    """True if small letters, capitals and digits follow each other as in base64, and not as in words, in hexadecimal
     numbers or in joined names, in a few windows at least."""
     found = 0
     for at in range(0, len(run), _WINDOW):
@@ -169,7 +169,7 @@ def _is_mixed(run: str) -> bool:
 
 
 def _is_read_elsewhere(text: str, start: int, content: bytes) -> bool:
-    """Whether it is a certificate or a key in PEM (RFC 7468), or the signature of a token (RFC 7519), of the size that
+    """True if it is a certificate or a key in PEM (RFC 7468), or the signature of a token (RFC 7519), of the size that
     such have."""
     if len(content) > _MOST_SIGNED:
         return False
@@ -268,7 +268,7 @@ def find_kind(content: bytes) -> str | None:
 
 
 def _agree(declared: str, kind: str) -> bool:
-    """Whether a media type is one of this kind; one that says nothing agrees with all."""
+    """True if a media type is one of this kind; one that says nothing agrees with all."""
     top = declared.partition("/")[0]
     if not declared or declared == "application/octet-stream":
         return True

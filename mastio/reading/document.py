@@ -476,7 +476,7 @@ def is_model(name: str) -> bool:
 
 
 def _kind_of_list(place: str) -> str:
-    """What a list of numbers in a member of an API is; empty for what nobody has to be told of."""
+    """The label for a list of numbers at this place of an API, `tokens` or `numbers`; empty for vectors."""
     if place in VECTORS:
         return ""
     return "tokens" if place in TOKENS else "numbers"
@@ -491,7 +491,7 @@ def _find_carrier(value: Mapping[str, Any], carrier: Carrier, place: str) -> Car
 
 
 def _is_skipped(blob: Blob, media_type: str) -> bool:
-    """Whether a blob where the API has one is what it says. One that says something else is looked at all the same."""
+    """True if a blob where the API has one is what it says. One that says something else is looked at all the same."""
     return blob.kind != "binary" or (not media_type and not blob.head)
 
 

@@ -169,7 +169,8 @@ class JsonText:
         return len(text)
 
     def _release(self, raw: str) -> str:
-        """What of a piece of the string comes out now, escaped; the piece itself where it all does, as it is."""
+        """The part of a piece that can be released now, escaped for JSON. A piece that is released whole is returned as
+        it is."""
         assert self._string is not None
         if not raw:
             return ""

@@ -129,7 +129,7 @@ def _decode(value: bytes) -> str:
 
 
 def is_object_to_others(data: bytes) -> bool:
-    """Whether a client that is less strict would read an event of the API: with a name twice, or with NaN."""
+    """True if a client that is less strict would read an event of the API: with a name twice, or with NaN."""
     if data.removeprefix(BOM_UTF8).lstrip()[:1] != b"{" and b"\0" not in data[:4]:
         return False  # an object in any encoding has one or the other (RFC 4627 §3); no need to read the rest
     try:

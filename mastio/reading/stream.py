@@ -73,7 +73,7 @@ class Delta(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """How texts come in the events of a dialect.
+    """The rules by which one dialect carries texts in the events of a stream.
 
     `deltas` finds the pieces of channels in an event. `ends` names, by their beginnings, the channels that are over
     with it. `strip` leaves of an event, which is a copy, only what carries its deltas, and makes a piece of what began
@@ -192,7 +192,7 @@ class StreamRewriter:
                 raise Blocked("The reply has a value in a name that comes in pieces.")
 
     async def _look_at(self, text: str, name: str) -> str:
-        """What one text is now."""
+        """The text after inspection: the original, or its replacement."""
         for watch in self._watches:
             verdict = await watch.look([Passage(text, "assistant", name)])
             if isinstance(verdict, Block):
@@ -202,7 +202,7 @@ class StreamRewriter:
         return text
 
     def _join_label(self, delta: Delta) -> str:
-        """What the label is with this piece; "" for its first one, and for one that is only said again."""
+        """The label with this piece added; "" for the first piece and for a repeated one."""
         before, text = self._labels.get(delta.channel, ""), delta.holder[delta.member]
         if text in ("", before):
             return ""

@@ -84,7 +84,7 @@ class AgentStore:
         return await self.update(name, AgentChanges(status="revoked", reason=reason), now)
 
     async def revoke_all(self, reason: str | None, now: float) -> int:
-        """As `revoke`, of every agent that is not revoked yet, in one transaction. How many there were."""
+        """As `revoke`, of every agent that is not revoked yet, in one transaction. Returns their number."""
         living = agents.c.status != "revoked"
 
         def work(connection: Connection, version: int) -> int:

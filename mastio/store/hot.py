@@ -285,7 +285,7 @@ SecretFiles = dict[str, Written]
 
 @dataclass(frozen=True, slots=True)
 class Codecs:
-    """What opens sealed secrets, and the codec of each collection."""
+    """The key that opens sealed secrets, and the codec of each collection."""
 
     sealer: Sealer
     objects: Mapping[str, ObjectCodec[Any]]
@@ -321,7 +321,7 @@ class Changes:
 
     @property
     def is_visible(self) -> bool:
-        """Whether anything changed that is kept here: enrolment requests, for one, are not."""
+        """True if anything changed that is kept here: enrolment requests, for one, are not."""
         rows = (self.agents, self.lost_agents, self.api_keys, self.lost_keys, self.objects)
         return self.fresh or any(rows) or self.admins is not None or self.signing_keys is not None
 

@@ -60,8 +60,8 @@ Find = Callable[[range, int, Sequence[bytes]], Awaitable[Sequence[Row]]]
 
 @dataclass(frozen=True, slots=True)
 class UsageQuery:
-    """What is to be added up: `since` (included) and `until` (not included) in Unix time, by what, and of whom alone
-    (None: of all). `groups`: the groups of an agent, for a report by group."""
+    """The question that a usage report answers: `since` (included) and `until` (not included) in Unix time, by what,
+    and of whom alone (None: of all). `groups`: the groups of an agent, for a report by group."""
 
     since: float
     until: float

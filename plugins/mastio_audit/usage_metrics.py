@@ -49,7 +49,7 @@ log = logging.getLogger("mastio.audit")
 
 
 class Used(NamedTuple):
-    """What one call used. `hour`: of its end, as `2026-01-31T12`."""
+    """The usage of one call. `hour`: the hour of its end, as `2026-01-31T12`."""
 
     seq: int
     hour: str
@@ -98,7 +98,7 @@ def hour_of(unix: float) -> str:
 
 
 class Ranking:
-    """What agents used in the last hours."""
+    """The usage of agents in the last hours, from which their ranks follow."""
 
     def __init__(self) -> None:
         self._by_hour: dict[str, dict[str, list[int]]] = {}
@@ -127,7 +127,7 @@ class Ranking:
 
 
 class UsageMetrics:
-    """What `/metrics` shows."""
+    """The metrics of model usage on `/metrics`."""
 
     def __init__(self) -> None:
         registry = CollectorRegistry()

@@ -58,7 +58,7 @@ class NoSharedCache:
 
 
 class CacheLookup(NamedTuple):
-    """What is looked for, by whom, and how."""
+    """A lookup in the cache: the inputs of the call, its caller, and the caller's directives."""
 
     tenant: bytes
     key: bytes
@@ -168,7 +168,7 @@ class Cache:
         return reply
 
     async def _place(self, recorded: Recorded, wanted: CacheLookup) -> QuestionScope | None:
-        """Where the question stands among those that were answered, if that is asked for and can be told."""
+        """The question's place among answered ones; None if similarity is off or no vector is available."""
         if self._semantic is None or recorded.action.kind not in KINDS or recorded.is_redacted:
             return None  # the answer to a near question has the tokens of other values
         split = split_text(recorded.message.raw)
@@ -324,7 +324,7 @@ async def _windows(pieces: tuple[bytes, ...]) -> AsyncIterator[Window]:
 
 
 def _is_from(reply: Reply, target: str) -> bool:
-    """Whether the one who was asked answered, and not another in its place: that answer is good for this call only."""
+    """True if the one who was asked answered, and not another in its place: that answer is good for this call only."""
     said = dict(reply.headers)
     provider, model = said.get(b"x-provider"), said.get(b"x-model")
     return provider is None or model is None or f"{provider.decode()}/{unquote_to_bytes(model).decode()}" == target

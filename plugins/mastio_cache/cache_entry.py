@@ -80,7 +80,7 @@ def decode(data: bytes) -> CacheEntry:
 
 
 def is_failure(body: bytes) -> bool:
-    """Whether a reply with status 200 says in its body that there is no answer, or not yet."""
+    """True if a reply with status 200 says in its body that there is no answer, or not yet."""
     try:
         document = orjson.loads(body)
     except orjson.JSONDecodeError:

@@ -65,7 +65,8 @@ class Course:
 
 
 def choose(answers: AnsweredKinds, question: AnswerInputs | None, wishes: Wishes) -> Course:
-    """Who names an age, or wants an answer only if there is one, takes one that might come out otherwise today."""
+    """Choose what is done with a call. A caller who names an age, or wants only a stored answer, accepts one that is
+    not reproducible."""
     if answers == "off" or question is None or wishes.no_store:
         return Course(look=False, keep=False, only=wishes.only_if_cached)
     fits = answers == "all" or question.has_one_answer or bool(wishes.max_age)

@@ -35,7 +35,8 @@ REST = 5.0
 
 
 class SemanticSettings(PluginSettings):
-    """Who embeds, and how near is near enough: a cosine. `entries` for each tenant; `deadline` in seconds."""
+    """The provider of embeddings, and the least similarity (cosine) that counts as equal. `entries` for each tenant;
+    `deadline` in seconds."""
 
     provider: str
     model: str
@@ -45,7 +46,7 @@ class SemanticSettings(PluginSettings):
 
 
 class QuestionScope(NamedTuple):
-    """Where a question stands: whose it is, everything but its text, and the text's direction."""
+    """A question for comparison: its tenant, everything but its text, and the vector of the text."""
 
     tenant: bytes
     scope: bytes

@@ -91,7 +91,7 @@ def _count(judgement: Judgement, times: int) -> Judgement:
 
 
 def is_strong(judgement: Judgement, ruling: Ruling) -> bool:
-    """Whether something in it reaches what would be refused in other texts: definitions are full of weak signs."""
+    """True if something in it reaches what would be refused in other texts: definitions are full of weak signs."""
     return any(reaches(one.label.partition(".")[0], one.confidence, ruling) for one in judgement.findings)
 
 

@@ -31,7 +31,7 @@ class AllowedTool:
 
 @dataclass(frozen=True, slots=True)
 class DetectorRow:
-    """What detectors do for some agents, groups and models instead of what the settings say. Globs; an empty tuple
+    """A policy for some agents, groups and models, in place of the settings. Globs; an empty tuple
     matches everything. `classes` by name; `definitions`: what is done about definitions of tools; `tools` that are
     allowed whatever their definitions look like. `is_damaged` as in `RedactionRow`."""
 

@@ -209,7 +209,7 @@ class Inspector:
         return Pass(found.findings) if found.refused is None else Block(explain(found.refused), found.findings)
 
     def suspect_once(self, text: str, carrier: Carrier, scope: str) -> tuple[Suspicion, ...]:
-        """What a text is suspected of. A conversation is sent again with every turn: what was said of a text is
+        """The suspicions about a text. A conversation is sent again with every turn: the result for a text is
         remembered for its sender, by a keyed digest, so that nobody's text is kept, and nobody learns from time what
         another has sent."""
         said = f"{scope}\0{carrier}\0{text}".encode("utf-8", "surrogatepass")
@@ -248,7 +248,7 @@ class Inspector:
         raise InspectionError("The content could not be inspected, so it was refused.") from error
 
     async def ready(self) -> str | None:
-        """Whether of each class that is looked for a text that must be found is found."""
+        """Check that the engine finds a known text of each class that it looks for. Returns the problem, or None."""
         try:
             for kind, probe in PROBES.items():
                 if self._rules[kind].action != "off" and not any(
@@ -273,7 +273,7 @@ def cut(text: str) -> Iterable[str]:
 
 
 class ReplyWatch:
-    """What is seen of one exchange's reply."""
+    """The inspection of one exchange's reply."""
 
     def __init__(self, inspector: Inspector, scope: str = "", ruling: Ruling | None = None) -> None:
         self._inspector = inspector

@@ -10,7 +10,7 @@ from mastio_detectors.analysis.engine import Suspicion
 
 
 class Rule(Protocol):
-    """What is done about a class."""
+    """The rule for one class: its action and thresholds."""
 
     @property
     def action(self) -> str: ...
@@ -41,7 +41,7 @@ def judge(suspicions: Sequence[Suspicion], rules: Mapping[str, Rule]) -> Judgeme
 
 
 def refuses(suspicion: Suspicion, rule: Rule) -> bool:
-    """Whether it is refused and not only recorded: that takes more."""
+    """True if it is refused and not only recorded: that takes more."""
     return rule.action == "block" and suspicion.confidence >= max(rule.threshold, rule.block_threshold)
 
 

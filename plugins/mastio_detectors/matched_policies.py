@@ -100,7 +100,7 @@ class DetectorPolicies:
 
 
 def join_strictest(rulings: Sequence[Ruling]) -> Ruling:
-    """What is as strict as each of several rulings."""
+    """Join several rulings into one that is as strict as each of them."""
     rules: dict[str, Rule] = {}
     for kind in rulings[0].rules:
         every = [ruling.rules[kind] for ruling in rulings]
@@ -117,7 +117,7 @@ def join_strictest(rulings: Sequence[Ruling]) -> Ruling:
 
 
 def is_for(policy: DetectorRow, principal: Principal, action: Action, target: Action) -> bool:
-    """Whether a policy is for this target of the action. An agent is named by its own name or by a group's, as
+    """True if a policy is for this target of the action. An agent is named by its own name or by a group's, as
     `group:<name>`."""
     names = [principal.name, *(f"group:{group}" for group in principal.groups)]
     if policy.agents and not any(covers_name(policy.agents, name) for name in names):

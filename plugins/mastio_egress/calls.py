@@ -173,7 +173,7 @@ class Calls:
         raise DispatchError("The upstream redirected too often.")
 
     async def _is_permitted(self, recorded: Recorded, hop: Hop) -> bool:
-        """Whether policies permit what a redirect asks for, as if the agent had asked for it. What a human would have
+        """True if policies permit what a redirect asks for, as if the agent had asked for it. What a human would have
         to approve does not count."""
         asked = hop.asked
         attributes = {
@@ -210,7 +210,7 @@ def _judged(row: ConnectionRow) -> tuple[str, bool, bool]:
 
 
 def _may_ask_for_parts(opened: OpenConnection) -> bool:
-    """Whether nothing is looked for in replies."""
+    """True if nothing is looked for in replies."""
     return not opened.row.inspect_response and not opened.injection.is_shown
 
 
@@ -234,7 +234,7 @@ def _body(recorded: Recorded) -> bytes | None:
 
 
 def _may_renew(opened: OpenConnection, hop: Hop, sent: Outgoing, upstream: UpstreamReply) -> bool:
-    """Whether the upstream refused a token that another may be had for, and the body is still there."""
+    """True if the upstream refused a token that another may be had for, and the body is still there."""
     if upstream.status != 401 or hop.origin != opened.origin:
         return False
     return opened.injection.forget(sent) and hop.asked.body is not None

@@ -67,7 +67,8 @@ def follow(row: ConnectionRow, hop: Hop, status: int, locations: list[bytes]) ->
 
 
 def make_absolute(row: ConnectionRow, hop: Hop, location: bytes) -> bytes | None:
-    """What a host that the connection was redirected to means: its paths are its own. None: nobody can tell."""
+    """The absolute address that a redirect's host means by `location`; its paths are its own. None: the address cannot
+    be told."""
     if hop.origin == parse_base_url(row.base_url).origin:
         return location
     found = _resolve(parse_base_url(hop.origin), hop.asked.path, location)
@@ -75,11 +76,10 @@ def make_absolute(row: ConnectionRow, hop: Hop, location: bytes) -> bytes | None
 
 
 def rewrite_location(row: ConnectionRow, location: bytes, asked: str, prefix: str) -> bytes | None:
-    """What the caller is shown of a redirect that was not followed, for a request to `asked` behind the base URL.
-
-    What leads to the connection's own base URL leads there through the connection (`prefix`). What the upstream means
-    of itself otherwise is written out: to the caller a path is one of the appliance. None: nothing is shown, since it
-    has a user in it, or leads nowhere that could be told.
+    """The `Location` that the caller is shown when a redirect is not followed, for a request to `asked` behind the base
+    URL. A location that leads to the connection's own base URL leads there through the connection (`prefix`). What the
+    upstream means of itself otherwise is written out: to the caller a path is one of the appliance. None: nothing is
+    shown, since it has a user in it, or leads nowhere that could be told.
     """
     text = location.decode("latin-1")
     scheme, authority = _SCHEME.match(text), _AUTHORITY.match(text)

@@ -282,7 +282,7 @@ class LeaseManager:
 
 
 def _is_hopeless(waiting: Waiting, grant: Grant, reserved: int, now: float) -> bool:
-    """Whether nobody can give back what it waits for: others hold nothing, or too little of it idle, or keep silent."""
+    """True if nobody can give back what it waits for: others hold nothing, or too little of it idle, or keep silent."""
     waited = now - waiting.since
     left = grant.limit - grant.spent - grant.elsewhere - reserved
     return grant.elsewhere == 0 or waited >= PATIENCE or (left + grant.idle < waiting.amount and waited >= FRESH)

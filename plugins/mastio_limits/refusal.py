@@ -32,7 +32,7 @@ class Shortage:
 
     @property
     def will_pass(self) -> bool:
-        """Whether only exchanges that are still under way stand before it."""
+        """True if only exchanges that are still under way stand before it."""
         return self.spent + self.amount <= self.limit
 
 

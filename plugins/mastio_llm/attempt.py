@@ -113,7 +113,7 @@ class RouteCandidate:
 
     @property
     def hides_usage(self) -> bool:
-        """Whether the stream says what it used to nobody but us."""
+        """True if the stream says what it used to nobody but us."""
         return self.translation is None and self.asked.usage in ("no", "silent")
 
     @property
@@ -141,8 +141,8 @@ class RouteCandidate:
         return {**usage, "cost_nano_usd": min(self.price.nano_usd(usage), MOST_USED)}
 
     def count_used(self, usage: Usage | None, body: bytes, limit: int | None) -> Usage | None:
-        """What was used by this call, of which `usage` is the provider's own count; of what it did not count, all that
-        was set aside. None for what nobody counts."""
+        """The usage of this call: the provider's own count `usage`, and the reserved amounts where it did not count.
+        None if nothing is counted."""
         if self.operation.free:
             return None
         used = complete(usage, body, self.asked, self.price, limit)
@@ -386,7 +386,7 @@ async def _chain(first: Window, windows: AsyncIterator[Window]) -> AsyncIterator
 
 
 def _known_at_start(usage: Usage | None, window: Window, way: RouteCandidate) -> Usage | None:
-    """What was read is known at once in some dialects; what was written is not before the end."""
+    """The usage that is known at the start: some dialects count the input at once, none the output."""
     if usage is None:
         return None
     if window.last:

@@ -181,8 +181,9 @@ class Calls:
 
 
 async def _ask(way: RouteCandidate, provider: OpenProvider, health: Health, recorded: Recorded) -> Reply:
-    """What a stream used is not asked of a provider that refuses to be asked. That it does is known where the same call
-    is answered without the question, of a caller who said nothing of it: else the caller's own options were refused."""
+    """Send the call. A provider that refuses the question for a stream's usage is not asked again. The refusal is known
+    where the same call is answered without the question, of a caller who said nothing of it: else the caller's own
+    options were refused."""
     if health.refuses_options:
         way = way.unasked
     try:
@@ -276,7 +277,8 @@ async def narrow(
 def find_translatable(
     document: dict[str, Any], ways: Sequence[RouteCandidate]
 ) -> tuple[list[RouteCandidate], BadRequest | None]:
-    """And why the first of the others is none. Each kind of translation is tried once, whatever the model is called."""
+    """The routes whose provider can be spoken to, and the error of the first other one. Each kind of translation is
+    tried once, whatever the model is called."""
     tried: dict[int, BadRequest | None] = {}
     for way in ways:
         if way.translation is None or id(way.translation) in tried:
@@ -324,7 +326,7 @@ def describe_call(
 
 
 def describe(reply: Reply, way: RouteCandidate, recorded: Recorded, tries: int) -> Reply:
-    """What the outcome says of how it was come by."""
+    """Add to the outcome the number of tries, and the target where it is not the recorded one."""
     if tries > 1:
         reply.facts["tries"] = tries
     if way.choice.target != recorded.action.target:

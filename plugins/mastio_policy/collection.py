@@ -90,7 +90,7 @@ class PolicySerializer(Serializer[PolicyRow]):
 
 
 def _damaged(name: str, members: Mapping[str, Any]) -> PolicyRow:
-    """What can be read of it is kept, to be seen and repaired."""
+    """A damaged policy with its readable members, so that an admin can see and repair it."""
     mode: Any = members.get("mode", "enforce")
     return PolicyRow(name, members.get("cedar"), members.get("enabled") is not False, mode, is_damaged=True)  # type: ignore[arg-type]
 

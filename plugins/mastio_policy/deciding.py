@@ -37,7 +37,8 @@ BROKEN = "A policy that could forbid this action cannot be evaluated."
 
 
 class Stage(NamedTuple):
-    """What is asked at one time. `calm`: the policies without those that a human may overrule, where there are such."""
+    """The policies for one stage of the decision. `calm`: those without the policies that a human may overrule, if
+    there are any."""
 
     policies: PolicySet
     calm: PolicySet | None
@@ -134,7 +135,7 @@ def make_stage(policies: Sequence[Policy]) -> Stage:
 
 
 def _first_stage(policies: Sequence[Policy]) -> Stage:
-    """What stands for the policies as long as content is unknown: a `permit` without its conditions on content, and of
+    """The policies as they count before the content is known: a `permit` without its conditions on content, and of
     what would forbid depending on content nothing."""
     relaxed = [(policy, relax(policy, OF_CONTENT)) for policy in policies]
     kept = [(p, p.document if r is None else r) for p, r in relaxed if r is None or p.effect == "permit"]

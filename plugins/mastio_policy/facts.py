@@ -50,7 +50,7 @@ Share = Callable[[Any], Any]
 
 
 class Reading(NamedTuple):
-    """How one fact is read, and what of it a decision is remembered by. None stands for a fact that is not there."""
+    """The reading of one fact, and the part of it that a remembered decision depends on. None: the fact is absent."""
 
     path: str
     read: Read

@@ -254,7 +254,7 @@ class Engine:
 
 
 def _is_beside(subject: str, place: int, starts: Collection[int]) -> bool:
-    """Whether a value begins right behind a label, on its line, which is not the first one of a list or row."""
+    """True if a value begins right behind a label, on its line, which is not the first one of a list or row."""
     end = subject.find("\n", place, place + BESIDE)
     at = next((at for at in range(place + 1, end if end >= 0 else place + BESIDE) if at in starts), -1)
     return at >= 0 and _OPENS_LIST.isdisjoint(subject[place:at])
@@ -266,7 +266,7 @@ _UUID = re.compile(r"(?<![0-9A-Za-z])[0-9A-Fa-f]{8}-(?:[0-9A-Fa-f]{4}-){3}[0-9A-
 
 
 def _is_in_uuid(subject: str, hit: Span) -> bool:
-    """Whether a hit is a part of an identifier (RFC 9562), and not all of it."""
+    """True if a hit is a part of an identifier (RFC 9562), and not all of it."""
     if "-" not in (subject[hit.end : hit.end + 1], subject[hit.end - 1], subject[max(hit.start - 1, 0) : hit.start]):
         return False
     for match in _UUID.finditer(subject, max(hit.start - 36, 0), hit.end + 37):
@@ -293,7 +293,7 @@ def _by_rule(events: list[tuple[int, int]]) -> dict[int, list[int]]:
 
 
 class _LabelEnds(NamedTuple):
-    """Where labels end."""
+    """The places where labels end."""
 
     bare: list[int]
     """That no value follows."""
@@ -350,7 +350,7 @@ def _confirm_after(kind: str, rule: Rule, subject: str, places: list[int], hits:
 
 
 def _goes_on(subject: str, place: int, start: int, end: int) -> bool:
-    """Whether what separates the value from its label separates it from another one too: a row, or a list."""
+    """True if what separates the value from its label separates it from another one too: a row, or a list."""
     follows = subject[end : end + 8].lstrip("\"'`* ")[:1]
     if follows != "" and _SECOND.match(subject, end, end + 24) is not None:
         return True

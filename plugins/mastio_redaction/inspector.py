@@ -81,7 +81,7 @@ class Finder:
         self.labels: Mapping[str, str] = {kind: f"{cls}.{kind}" for kind, cls in self.classes.items()}
 
     async def find_all(self, passages: Sequence[Passage], side: Side) -> tuple[list[list[Span]], bool]:
-        """What is in each, and whether everybody was asked who should be. Raises `InspectionError`."""
+        """The values in each passage, and True if every recogniser answered. Raises `InspectionError`."""
         texts = [passage.text for passage in passages]
         if sum(map(len, texts)) + EACH // 8 * len(texts) <= BRIEF:
             found = self.engine.find_all(texts, names=[passage.name for passage in passages], only=side.only)
@@ -181,7 +181,7 @@ def cut(text: str) -> Iterator[tuple[int, str]]:
 
 
 def is_whole(span: Span, size: int) -> bool:
-    """Whether a value of a piece of this size is not cut by its end, or not seen again by the next piece."""
+    """True if a value of a piece of this size is not cut by its end, or not seen again by the next piece."""
     return span.start < PIECE or span.end <= size - MARGIN
 
 
@@ -251,7 +251,7 @@ class Inspector:
         return self.open_vault(principal).apply(text, found, choose) if found else text
 
     def _is_hidden(self, kind: str) -> bool:
-        """Whether entries do not have it even where it is only flagged: secrets, what has a check, an admin's own."""
+        """True if entries do not have it even where it is only flagged: secrets, what has a check, an admin's own."""
         return kind in DEFAULT or self.finder.classes.get(kind, "custom") in ("credential", "custom")
 
     def open_vault(self, principal: Principal) -> Vault:
@@ -286,7 +286,7 @@ class ReplyWatch:
 
     @cached_property
     def _treatment(self) -> Treatment:
-        """What the model itself writes is never put back: a vault of its own."""
+        """The treatment for the model's own text, which is never restored: it has a vault of its own."""
         own = self._inspector.open_vault(self._principal)
         return self._inspector.treat_by(self._side, self._principal, own, self._vault)
 
@@ -368,7 +368,7 @@ class ReplyFilter:
         return put_in_place(settled.text, treated)
 
     def _note(self, settled: Iterable[Settled], text: str) -> str:
-        """What was found is noted, and the text goes on as it came."""
+        """Note the findings, and return the text unchanged."""
         for one in settled:
             self._watch.note(self._treatment.find(self._treatment.treat(one.text, one.spans)))
         return text

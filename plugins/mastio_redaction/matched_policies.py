@@ -35,7 +35,7 @@ UNSPOKEN = Rule("flag")
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """What holds in one direction. `never`: values that are not meant. `named` are those of a type's own.
+    """The rules for one direction. `never`: values that are not meant. `named` are those of a type's own.
 
     `only`: the types that are looked for, so that none that nobody wants hides one that somebody does; None: all.
     """
@@ -154,7 +154,7 @@ def join(
     unspoken: Rule,
     defaults: Mapping[str, Rule] | None = None,
 ) -> Side:
-    """What policies, in the order of their names, say together in one direction. In requests the `defaults` hold for
+    """Join policies, in the order of their names, into the rules for one direction. In requests the `defaults` hold for
     types that no policy speaks of, by name or as all.
     """
     said: dict[str, Rule] = {}

@@ -134,7 +134,7 @@ class Stream:
         return self._release(hold, spans)
 
     def _before(self) -> str:
-        """What was released that may have labels: the last characters, or the head and last rows of a table."""
+        """The released text that may have labels: the last characters, or the head and last rows of a table."""
         if not self._head:
             return self._context
         row = self._context.find("\n") + 1
@@ -159,7 +159,7 @@ class Stream:
         return [Settled(text, [Span(0, len(text), UNREADABLE, 1.0)])]
 
     def _drop(self, text: str) -> str:
-        """What follows the token that is dropped."""
+        """The text after the token that is dropped."""
         if _is_solid(text):
             return ""
         view = decoding.fold(text)
@@ -224,7 +224,7 @@ def _is_solid(text: str) -> bool:
 
 
 def held_from(subject: str) -> int:
-    """Where in a folded text the last token begins, or the run of words that may be the beginning of a value."""
+    """The start of the last token in a folded text, or of the words that may begin a value."""
     start = len(subject.rstrip(_TOKEN))
     while start and subject[start - 1] == "\n":  # lines of base64 are one token
         line = len(subject[: start - 1].rstrip(_TOKEN + "\r"))
@@ -257,7 +257,7 @@ def _run_from(subject: str, floor: int, start: int) -> int:
 
 
 def _may_begin(word: str) -> bool:
-    """Whether a run may begin with the word, or have it in its midst."""
+    """True if a run may begin with the word, or have it in its midst."""
     letter = word.lstrip("-+#/.&'[{")[:1]
     lower = word.lower()
     return (
@@ -269,7 +269,7 @@ def _may_begin(word: str) -> bool:
 
 
 def _may_go_on(word: str) -> bool:
-    """Whether a word that may not be whole yet may stand inside a run."""
+    """True if a word that may not be whole yet may stand inside a run."""
     word = word.strip(_HIDDEN)
     if not word or _may_begin(word) or not word.strip("-+#/.&'"):
         return True

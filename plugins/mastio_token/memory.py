@@ -19,7 +19,7 @@ longer as it takes to notice."""
 
 
 class Assertions:
-    """As many as are in force, at the cost of a few look-ups each: an assertion lives for minutes only. Not for several
+    """The assertions in force that this process has seen. An assertion lives for minutes only. Not for several
     threads."""
 
     def __init__(self) -> None:

@@ -30,7 +30,7 @@ Places = tuple[tuple[str, str], ...]
 
 
 class _Handling:
-    """Whether the caller wants what is doubtful refused, and the reply that is to warn of it otherwise."""
+    """The caller's wish for doubtful addresses: refuse them, or carry on and warn in this reply."""
 
     def __init__(self, response: Response, prefer: Annotated[str, Header()] = "") -> None:
         self.is_strict = STRICT.search(prefer) is not None

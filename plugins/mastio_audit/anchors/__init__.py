@@ -54,7 +54,7 @@ TIMEOUTS = {"connect": 5.0, "read": 10.0, "total": 15.0}
 
 
 def cosigned_file(data: Path) -> Path:
-    """Where the newest checkpoint is that the quorum of witnesses has signed."""
+    """The file with the newest checkpoint that the quorum of witnesses has signed."""
     return data / "log" / "cosigned"
 
 

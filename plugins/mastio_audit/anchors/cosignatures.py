@@ -52,7 +52,7 @@ Answer = Cosigned | Remembers | Fork
 
 
 def judge(status: int, content_type: str, body: bytes, old: int, size: int) -> Answer:
-    """What the answer to a checkpoint of `size` with a right proof from `old` says. Raises `AnchorError`.
+    """The meaning of a witness's answer to a checkpoint of `size` with a valid proof from `old`. Raises `AnchorError`.
 
     A proof that was right for our log and is not for the witness shows that it remembers another one; so does another
     root at the same size. `Remembers` may be of more than `size`: then the log must have that many by now.

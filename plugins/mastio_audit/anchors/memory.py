@@ -24,7 +24,7 @@ class Memory(Protocol):
         """Show the others what this process got. Only while `open` gave True."""
 
     async def published(self) -> bytes | None:
-        """What another one got."""
+        """The newest stamp that another process received; None if there is none."""
 
     async def close(self) -> None:
         """Give the anchor up. Never raises; `open` may follow."""

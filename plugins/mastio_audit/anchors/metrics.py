@@ -13,7 +13,7 @@ _LABELS = ("anchor",)
 
 
 class AnchorMetrics:
-    """What the anchors of this worker have done."""
+    """The metrics of this process's anchors."""
 
     def __init__(self) -> None:
         registry = CollectorRegistry()
@@ -54,5 +54,5 @@ class AnchorMetrics:
         self._last.labels(anchor).set(now)
 
     def forked(self, anchor: str, is_forked: bool) -> None:
-        """Whether the witness remembers another log."""
+        """Set the gauge for a fork: the witness remembers another log."""
         self._forked.labels(anchor).set(is_forked)

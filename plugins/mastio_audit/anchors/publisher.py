@@ -70,7 +70,7 @@ class Publisher:
         self._task.add_done_callback(self._ended)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
-        """What nobody declares to raise is a failure like any other, but for the log line."""
+        """Log an undeclared exception of the task, and treat it as a failure."""
         if not task.cancelled() and task.exception() is not None:
             _log.critical("the audit anchor %s met a defect", self.name, exc_info=task.exception())
             self._figures.failed(self.name)

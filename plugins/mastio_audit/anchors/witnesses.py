@@ -122,7 +122,7 @@ class Witnesses:
 
 
 class Patience:
-    """When a witness that failed is asked again, and what was said of it last."""
+    """The time of the next request to a witness that failed, and the last logged state."""
 
     def __init__(self, pace: Pace = PACE) -> None:
         self._pace = pace
@@ -134,14 +134,14 @@ class Patience:
         return asyncio.get_running_loop().time() >= self._due
 
     def fail(self, reason: str) -> bool:
-        """Whether the reason is new."""
+        """True if the reason is new."""
         self._due = asyncio.get_running_loop().time() + self._pause
         self._pause = min(2 * self._pause, self._pace.most)
         said, self._said = self._said, reason
         return said != reason
 
     def succeed(self) -> bool:
-        """Whether it had failed."""
+        """True if it had failed."""
         self._pause, self._due = self._pace.first, 0.0
         said, self._said = self._said, None
         return said is not None

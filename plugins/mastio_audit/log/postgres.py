@@ -190,7 +190,7 @@ class PostgresReader:
         return self._has_archived
 
     async def space(self) -> Space:
-        """What the stored entries take: deleting makes a table no smaller, but its room is used again. Of a log that
+        """The size of the stored entries: deleting makes a table no smaller, but its room is used again. Of a log that
         an earlier version has appended to, the whole table, until entries are archived from it."""
         [(used,)] = await self._fetch(_SPACE)
         return Space(used)

@@ -66,7 +66,7 @@ before anything is stored (the last call counts), and in another thread."""
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """What the log says it is and what it has, seen at one moment: the head row (None: it is gone), the highest `seq`
+    """The state of the log at one moment: the head row (None: it is gone), the highest `seq`
     among the entries plus one (0: no entry), and the first `seq` that is here: those before it are in an archive."""
 
     head: Head | None

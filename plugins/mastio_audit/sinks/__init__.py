@@ -92,7 +92,7 @@ async def _start(courier: Forwarder) -> None:
 
 
 def _open_cursor(name: str, services: Services) -> Cursor:
-    """How far the sink has come, kept where the log is."""
+    """The cursor of the sink, stored beside the log."""
     if services.database_url.startswith("sqlite"):
         return FileCursor(services.data / "sinks" / name)
     # As for the store: its driver would cost a worker on SQLite memory for nothing.

@@ -24,7 +24,7 @@ class Cursor(Protocol):
         """The next index; None: the sink is new. Raises `StoreError` also when the right to deliver was lost."""
 
     async def place(self, index: int) -> None:
-        """Where a new sink begins. Changes nothing where there is a cursor already; needs no right to deliver."""
+        """Set the first index of a new sink. An existing cursor stays. Needs no right to deliver."""
 
     async def move(self, index: int) -> None:
         """Durable when it returns."""

@@ -80,7 +80,7 @@ class Forwarder:
         self._begin()
 
     async def stop(self) -> None:
-        """What was not delivered stays for the next start."""
+        """Stop forwarding. Undelivered entries are delivered after the next start."""
         task, self._task = self._task, None
         if task is not None:
             task.cancel()
@@ -94,7 +94,7 @@ class Forwarder:
         self._task.add_done_callback(self._ended)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
-        """What nobody declares to raise is a failure like any other, but for the log line."""
+        """Log an undeclared exception of the task, and treat it as a failure."""
         if not task.cancelled() and task.exception() is not None:
             _log.critical("the audit sink %s met a defect", self.name, exc_info=task.exception())
             self._figures.failed(self.name)

@@ -12,7 +12,7 @@ _LABELS = ("sink",)
 
 
 class SinkMetrics:
-    """What the sinks of this worker have done."""
+    """The metrics of this process's sinks."""
 
     def __init__(self) -> None:
         registry = CollectorRegistry()

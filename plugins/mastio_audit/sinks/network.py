@@ -151,7 +151,7 @@ class _Channel:
 
 
 def _take(step: Callable[[], object]) -> bool:
-    """Whether `step` is done; else TLS wants to read."""
+    """True if `step` is done; else TLS wants to read."""
     try:
         step()
     except ssl.SSLWantReadError:

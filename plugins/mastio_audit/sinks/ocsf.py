@@ -97,7 +97,7 @@ def _product(version: str) -> dict[str, str]:
 
 
 def _of_class(view: View, event_class: int, host: str, version: str) -> dict[str, Any]:
-    """What the class requires beyond the base event, and what of the rest is known."""
+    """The members that the class adds to the base event: all required ones, and the known optional ones."""
     if event_class == LIFECYCLE:
         return {"app": _product(version)}
     who = {

@@ -25,7 +25,7 @@ _SPECIAL = re.compile(r'["\\\]]')
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Who sends: `host` is the appliance's public name, `process` changes with each start of a worker."""
+    """The sender of messages: `host` is the appliance's public name, `process` changes with each start of a worker."""
 
     host: str
     process: str

@@ -26,7 +26,7 @@ _IN_JSON = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\uf
 
 
 class Weight(Enum):
-    """How much somebody should care, as RFC 5424 §6.2.1, CEF (0 to 10) and OCSF number it."""
+    """The severity of an entry, as RFC 5424 §6.2.1, CEF (0 to 10) and OCSF number it."""
 
     INFORMATIONAL = (6, 2, 1)
     NOTICE = (5, 4, 2)

@@ -21,7 +21,8 @@ Progress = Callable[[int, int | None], None]
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What holds: the first `size` entries, up to the leaf hash `head`. `problem` is None when that is all of it.
+    """The result of a verification: the first `size` entries hold, up to the leaf hash `head`. `problem` is None when
+    that is all of it.
 
     `root`: of the tree over as many as were looked at, in hex, and as a checkpoint has it. `checkpoints`: how many the
     log begins with. `first_bad`: before it everything holds; None with a problem: no entry can be named. `beyond`: the
@@ -53,7 +54,7 @@ class Recomputation:
         self._prefixes = Prefixes()
 
     def allow_later_checkpoints(self) -> None:
-        """What is verified is a copy: a checkpoint of more entries says that it is old, and not that it was cut."""
+        """Accept checkpoints of more entries than there are: a copy may be older than they are."""
         self._prefixes.may_end_early = True
 
     @property
@@ -82,7 +83,8 @@ class Recomputation:
         return [one.checkpoint for one in signed]
 
     def report(self, broken: ChainError | None, size: int | None = None) -> Report:
-        """What was found. `broken`: what ended it. `size`: that of the log, where all of it was read.
+        """The report of what was found. `broken`: the error that ended the verification. `size`: that of the log, where
+        all of it was read.
 
         A checkpoint that does not fit is told where the log itself does not say more exactly what is bad.
         """

@@ -97,7 +97,7 @@ def _add_bundle(fetch: Fetch, tile: Tile, work: Recomputation) -> list[bytes]:
 
 
 def _count_served(fetch: Fetch, tile: Tile) -> int:
-    """How many entries or hashes of a tile are there, of which not all are."""
+    """The number of entries or hashes in a tile that is not full."""
     there, absent = 0, tile.width
     while absent - there > 1:
         width = (there + absent) // 2

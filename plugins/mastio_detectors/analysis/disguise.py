@@ -50,7 +50,7 @@ _TAGS = re.compile("[\U000e0020-\U000e007e]")
 
 
 class Disguise(NamedTuple):
-    """What was seen in a text that points to a disguise: an encoding; telling words shifted or reversed; digits within
+    """The signs of a disguise that were seen in a text: an encoding; telling words shifted or reversed; digits within
     words; letters that stand alone."""
 
     run: bool

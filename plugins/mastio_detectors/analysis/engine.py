@@ -179,7 +179,7 @@ class Engine:
     def _place(
         self, candidates: Sequence[Compiled], data: bytes, hits: Hits, shapes: Hits
     ) -> tuple[dict[int, list[tuple[int, int]]], dict[int, bool]]:
-        """Where the candidates' concepts are, in order of place; and which places are of wide letters."""
+        """The places of the candidates' concepts, in order, and the places that have wide letters."""
         wanted = 0
         for signal in candidates:
             wanted |= signal.need

@@ -28,7 +28,7 @@ class LexiconError(ValueError):
 
 
 class Name(NamedTuple):
-    """What a hit stands for."""
+    """The concepts that a hit stands for."""
 
     concepts: tuple[str, ...]
     wide: int

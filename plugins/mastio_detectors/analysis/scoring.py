@@ -52,14 +52,14 @@ BESIDE = 24
 
 
 def taken_back(places: Places, start: int, end: int) -> bool:
-    """Whether one of `places`, which are in order, is in or beside `[start, end)`."""
+    """True if one of `places`, which are in order, is in or beside `[start, end)`."""
     at = bisect_left(places, (end + BESIDE, 0))
     return any(high > start - BESIDE for _, high in places[max(0, at - _TRIES) : at])
 
 
 def find(signal: Compiled, places: Mapping[int, Places], wide: Mapping[int, bool]) -> list[tuple[int, int, bool]]:
-    """Where the signal's concepts stand together, and whether some are before the anchor and some after it. `wide`:
-    places in scripts that need two bytes for a letter."""
+    """The places where the signal's concepts stand together: start, end, and True if they are on both sides of the
+    anchor. `wide`: places in scripts that need two bytes for a letter."""
     found = []
     others = [places[concept] for concept in signal.others]
     ordered = signal.ordered
@@ -169,8 +169,8 @@ _BREAK = re.compile(rb"[.!?;:,\n]|\xe3\x80\x82|\xef\xbc\x8c|\xd8\x8c")
 
 
 class Cues(NamedTuple):
-    """What stands in a text besides matches, read once: where words stand that say what it does (starts, in order, by
-    name), where sentences end, and which quotation marks there are."""
+    """The context of matches in a text, read once: the starts of cue words by name and in order, the ends of sentences,
+    and the quotation marks."""
 
     places: Mapping[str, Sequence[int]]
     stops: Sequence[int] = ()
@@ -190,7 +190,7 @@ class Cues(NamedTuple):
 
 
 def temper(category: str, data: bytes, start: int, end: int, cues: Cues) -> float:
-    """What a match at `[start, end)` is worth of what it would be in a bare order: more than 0, at most 1."""
+    """The weight of a match at `[start, end)` in its context: more than 0, at most 1. A bare order has 1."""
     kind = category.partition(".")[0]
     if category in _SHAPED:
         return 0.7 if cues.between("teach", start - 80, start) else 1.0
@@ -207,14 +207,14 @@ def temper(category: str, data: bytes, start: int, end: int, cues: Cues) -> floa
 
 
 def _is_question(kind: str, data: bytes, start: int, end: int, cues: Cues) -> bool:
-    """Whether it is asked how something is done."""
+    """True if it is asked how something is done."""
     if cues.between("ask", start - 60, end + (90 if kind == "identity" else 40)):
         return True
     return kind == "identity" and b"?" in data[end : end + 90] and cues.between("how", end - 1, end + 60)
 
 
 def _narrated(category: str, data: bytes, start: int, end: int, cues: Cues) -> float:
-    """What is left of an order where its sentence asks, tells or describes. What follows a colon is a sentence too:
+    """The weight of an order whose sentence asks, tells or describes. The text after a colon is a sentence too:
     otherwise a few words before it would excuse anything."""
     first, last = sentence(start, end, cues.stops)
     first = max(first, data.rfind(b": ", max(0, first), start + 1) + 1)
@@ -296,7 +296,7 @@ _OF_ITS_CLASS: Mapping[str, Callable[[str, int, int, Cues], float]] = {
 
 
 def _talked_about(kind: str, category: str, data: bytes, start: int, end: int, cues: Cues) -> float:
-    """What is left of a match where words of teaching, of attacks or of reports are near, or marks of quotation."""
+    """The weight of a match near words of teaching, attacks or reports, or near quotation marks."""
     low, high = start - 200, end + 160
     teach, attack = cues.between("teach", low, high), cues.between("attack", low, high)
     about = teach + attack + cues.between("report", low, high)
@@ -327,7 +327,7 @@ def sentence(start: int, end: int, stops: Sequence[int]) -> tuple[int, int]:
 
 
 def coherence(kind: str, reach: int, start: int, end: int, stops: Sequence[int]) -> float:
-    """What is left of a match in which a sentence ends, though it should be one statement, or two of them."""
+    """The weight of a match that goes on over the end of a sentence, though a signal is one statement or two."""
     if not reach or not stops:
         return 1.0
     inside = bisect_left(stops, end - 2) - bisect_left(stops, start + 1)
@@ -339,7 +339,7 @@ def coherence(kind: str, reach: int, start: int, end: int, stops: Sequence[int])
 
 
 def is_negated(kind: str, data: bytes, start: int, end: int, cues: Cues) -> bool:
-    """Whether it is said not to be, in the same clause. A threat has its negation in it; conditions have one too."""
+    """True if it is said not to be, in the same clause. A threat has its negation in it; conditions have one too."""
     if kind == "threat":
         return cues.between("negate", start - 6, end - 1) and b" if " not in data[max(0, start - 40) : end]
     clause = before = max(0, start - (14 if kind == "bias" else 28))
@@ -351,7 +351,7 @@ def is_negated(kind: str, data: bytes, start: int, end: int, cues: Cues) -> bool
 
 
 def is_quoted(data: bytes, start: int, end: int, marks: Sequence[bytes]) -> bool:
-    """Whether it stands within quotation marks or backticks of one paragraph."""
+    """True if it stands within quotation marks or backticks of one paragraph."""
     low, high = max(0, start - 300), end + 300
     for mark in marks:
         if len(mark) > 1:
@@ -368,14 +368,14 @@ def is_quoted(data: bytes, start: int, end: int, marks: Sequence[bytes]) -> bool
 
 
 def in_program(data: bytes, start: int, end: int) -> bool:
-    """Whether it is a string of a program: quotation marks around it, and a program about it."""
+    """True if it is a string of a program: quotation marks around it, and a program about it."""
     return data[start : start + 2].strip()[:1] in (b'"', b"'") and bool(
         _PROGRAM.search(data, max(0, start - 200), end + 160)
     )
 
 
 def in_comment(data: bytes, start: int, end: int) -> bool:
-    """Whether it is in a comment of a program, which goes on after it."""
+    """True if it is in a comment of a program, which goes on after it."""
     return bool(_COMMENT.search(data, max(0, start - 200), start + 1) and _CODE.search(data, end, end + 160))
 
 

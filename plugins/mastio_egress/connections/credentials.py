@@ -124,7 +124,8 @@ class Query:
 
 
 def _fold_parameter(name: bytes) -> bytes:
-    """What is one name to some upstream: capitals, an array's brackets, and signs that no variable has."""
+    """The form in which upstreams see names as equal: without case, array brackets, and signs that variables cannot
+    have."""
     return name.strip(b" \0").lower().partition(b"[")[0].translate(bytes.maketrans(b". -", b"___"))
 
 

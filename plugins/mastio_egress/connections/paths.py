@@ -73,7 +73,7 @@ def _normalise_escape(match: re.Match[str]) -> str:
 
 
 def _may_climb(segment: str) -> bool:
-    """Whether somebody reads a separator, a control character or a dot segment in it, with parameters or without."""
+    """True if somebody reads a separator, a control character or a dot segment in it, with parameters or without."""
     said = segment.encode("ascii")
     for _ in range(MOST_ENCODED):
         if _CLIMBS.search(said) or said.partition(b";")[0] in (b".", b".."):

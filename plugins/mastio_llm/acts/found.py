@@ -69,12 +69,12 @@ class Acts(NamedTuple):
 
     @property
     def reads_beyond(self) -> bool:
-        """Whether the model reads what is not in the body."""
+        """True if the model reads what is not in the body."""
         return self is not NO_ACTS
 
     @property
     def may_change(self) -> bool:
-        """Whether asking again may give another answer: what is kept or found elsewhere may be another by then."""
+        """True if asking again may give another answer: what is kept or found elsewhere may be another by then."""
         return bool(self.hosted or self.stored)
 
     def describe(self) -> dict[str, list[str] | int]:

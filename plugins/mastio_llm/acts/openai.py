@@ -98,7 +98,7 @@ def _offer(tools: object, found: Found) -> None:
 
 
 def _is_client(tool: dict[str, Any]) -> bool:
-    """Whether the caller runs it. A namespace only groups other tools; they are looked at one by one."""
+    """True if the caller runs it. A namespace only groups other tools; they are looked at one by one."""
     kind = tool.get("type")
     if kind is None:
         return isinstance(tool.get("function"), dict) or (_FLAT <= tool.keys() <= _FLAT_MOST)

@@ -146,7 +146,8 @@ SPEAKER = Speaker("anthropic", "x-api-key", prefix=b"anthropic-", defaults=(("an
 
 
 def encode_models(models: list[tuple[str, str]]) -> bytes:
-    """When a model came out is not known here; the API has the first second of 1970 for that."""
+    """The list of models in Anthropic's form. Release dates are unknown here; the API allows the first second of
+    1970."""
     data = [
         {"type": "model", "id": name, "display_name": name, "created_at": "1970-01-01T00:00:00Z"} for name, _ in models
     ]

@@ -37,7 +37,7 @@ does not say."""
 
 
 class CallRequest(NamedTuple):
-    """What one request asks for. `model` as the caller spelt it.
+    """The call that one request describes. `model` as the caller spelt it.
 
     `limit`: the tokens that each of `answers` may have, None where the caller does not say; `writes` is False where
     nothing is written at all. `has_one_answer`: asking again is meant to give the same. `detached`: the provider goes
@@ -57,7 +57,7 @@ class CallRequest(NamedTuple):
 
 
 class Sight(NamedTuple):
-    """What one event of a stream told. `end`: nothing that belongs to the answer comes after it.
+    """The meaning of one event of a stream. `end`: nothing that belongs to the answer comes after it.
 
     `failed`: it says that the provider cannot go on. `is_final`: its count is that of the whole answer, and no count
     of what has been written so far.
@@ -71,7 +71,8 @@ class Sight(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """How a stream is read. `look` judges the data of one event; only events with one of `markers` in them are judged.
+    """The rules for reading a stream. `look` judges the data of one event; only events with one of `markers` in them
+    are judged.
 
     `closes`: the answer ends with the body, after an event that was an `end`; else it ends with that event.
     """
@@ -122,7 +123,7 @@ class Unwrapper(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Adaptation:
-    """How a kind of provider wraps the API that it speaks.
+    """The form in which a kind of provider wraps another vendor's API.
 
     `addresses` by the kind of action; there is nothing else that it can be asked for. `request` wraps a body, `error`
     unwraps one with its status. A stream of `content_type` is unwrapped by what `open` makes.
@@ -137,7 +138,7 @@ class Adaptation:
 
 @dataclass(frozen=True, slots=True)
 class Speaker:
-    """How a kind of provider is spoken to. `key_header` carries `key_prefix` and the key.
+    """The headers by which a kind of provider is called. `key_header` carries `key_prefix` and the key.
 
     `prefix`: of headers that go both ways as they are. `defaults` are headers for callers who did not send them.
     `refuses_key` tells from a reply to a bad request that it was about our key.
@@ -213,7 +214,7 @@ def read_form(document: Mapping[str, Any]) -> Form:
 
 
 def verify_counts(document: Mapping[str, Any], names: Iterable[str]) -> None:
-    """How much is asked for is a whole number that somebody may want. Raises `BadRequest`."""
+    """Check that the counts under these names are whole numbers of a sensible size. Raises `BadRequest`."""
     for name in names:
         count = document.get(name)
         if count is not None and (type(count) is not int or not 0 <= count <= MAX_COUNT):
@@ -221,7 +222,7 @@ def verify_counts(document: Mapping[str, Any], names: Iterable[str]) -> None:
 
 
 def is_drawn(sampling: Mapping[str, Any]) -> bool:
-    """Whether the answer is one of several that could be, and asking again is meant to give another."""
+    """True if the answer is one of several that could be, and asking again is meant to give another."""
     return sampling.get("temperature") != 0 and type(sampling.get("seed")) is not int
 
 
@@ -231,7 +232,7 @@ def tokens(value: object) -> int | None:
 
 
 def tally(**counts: int | None) -> Usage | None:
-    """What is known of these; None where nothing is."""
+    """The usage from these counts; None if none of them is known."""
     known = {
         name: min(count, MOST_USED)
         for name, count in counts.items()

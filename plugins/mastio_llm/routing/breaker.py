@@ -42,7 +42,7 @@ class Health:
 
     @property
     def is_open(self) -> bool:
-        """Whether it is, or was until a call may try again, left alone."""
+        """True if it is, or was until a call may try again, left alone."""
         return self._failures >= THRESHOLD
 
     def take(self, now: float, *, is_last: bool) -> bool:

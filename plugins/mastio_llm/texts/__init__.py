@@ -44,7 +44,8 @@ _PLAIN_QUERIES = frozenset({"?alt=sse", "?alt=json", "?beta=true"})
 
 
 class Above(NamedTuple):
-    """What goes up beside the body of a call: the providers' kinds, the headers that settings add, and the query."""
+    """The parts that go up beside the body of a call: the providers' kinds, the headers that settings add, and the
+    query."""
 
     head: RequestHead
     model: str

@@ -78,7 +78,7 @@ _BEGUN = {
 
 
 def _begun(event: dict[str, Any]) -> tuple[dict[str, Any], str, str] | None:
-    """What holds the beginning of a text, its member, and the events that go on with it."""
+    """The object that holds the beginning of a text, its member, and the type of the events that continue it."""
     for name in ("part", "item"):
         holder = member(event, name)
         begins = _BEGUN.get((str(event.get("type")), str(holder.get("type"))))

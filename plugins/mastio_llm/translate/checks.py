@@ -144,7 +144,7 @@ def said_name(value: object) -> str:
 
 
 def read_message(body: bytes) -> str:
-    """What a provider's error says to people; the APIs have it in the same place."""
+    """The message of a provider's error; all APIs have it in the same place."""
     try:
         document = orjson.loads(body)
     except orjson.JSONDecodeError:

@@ -39,7 +39,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What the call with the id `call` gave. `error`: the tool failed, and this is what it says of it."""
+    """The result of the call with the id `call`. `error`: the tool failed, and the content is its message."""
 
     call: str
     content: str | tuple[Text | Image, ...]

@@ -31,7 +31,7 @@ def write(document: Mapping[str, Any], model: str) -> dict[str, Any]:
 
 
 def read(reply: Mapping[str, Any], asked: Mapping[str, Any], created: int) -> dict[str, Any]:
-    """Where the provider does not say how much it read, the usage says 0."""
+    """The reply in OpenAI's form. The usage is 0 if the provider reports none."""
     embeddings = said_objects(reply.get("embeddings"), "the embeddings")
     if len(embeddings) != len(texts(asked.get("input"), "The member input")):
         raise odd("there is not one embedding for each text")

@@ -203,7 +203,7 @@ class _Contents:
 
 
 def _words(response: dict[str, Any]) -> str:
-    """What a function gave: the text, where it is one under a name that says nothing, else the object as JSON."""
+    """The result of a function: its text if it has one member with a generic name, else the object as JSON."""
     match response:
         case {"output": str(said)} | {"result": str(said)} | {"error": str(said)} if len(response) == 1:
             return said

@@ -205,7 +205,7 @@ def _choice(value: object) -> tuple[Choice, bool]:
 
 
 def _budget(value: object) -> int | None:
-    """How much may be thought at most. `adaptive` leaves it to the model, as other vendors do anyway."""
+    """The most tokens for thinking. With `adaptive` the model decides, as with other vendors."""
     if value is None:
         return None
     thinking = an_object(value, "The member thinking")
@@ -266,7 +266,7 @@ def _message(id: str, model: str, content: list[dict[str, Any]], stop: str | Non
 
 
 def _usage(usage: Usage) -> dict[str, Any]:
-    """What the cache gave and took is not in `input_tokens` here."""
+    """The usage in Anthropic's form: `input_tokens` does not contain what the cache read and wrote."""
     cached, written = usage.get("cached_tokens", 0), usage.get("cache_write_tokens", 0)
     return {
         "input_tokens": max(usage.get("input_tokens", 0) - cached - written, 0),

@@ -40,7 +40,7 @@ class StreamTranslator(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Translation:
-    """How one operation is carried out as another: `whole`, or `streamed` where the caller wants a stream.
+    """The functions that carry out one operation as another: `whole`, or `streamed` where the caller wants a stream.
 
     `request` makes the provider's body of the caller's and the model's name there; raises `BadRequest`. `reply` makes
     the caller's answer, of the provider's and of the caller's body, at a Unix time; raises `DispatchError`. `error`
@@ -139,7 +139,7 @@ class _Stream:
         return (Argued("{}"), delta) if bare else (delta,)
 
     def _take(self, delta: Delta) -> bool:
-        """Whether it goes on to the caller."""
+        """True if it goes on to the caller."""
         orderly = not self._over and (isinstance(delta, Failed) or isinstance(delta, Begin) != self._begun)
         if not orderly or (isinstance(delta, Argued) and not self._arguing):
             raise odd("the stream is not in order")

@@ -178,7 +178,7 @@ def _add_cards(subject: str, part: str, at: int, found: list[tuple[int, int]]) -
 
 
 def _ends_of(groups: Iterable[str]) -> dict[int, int]:
-    """Which group ends after so many digits."""
+    """The index of the group that ends after each number of digits."""
     ends, count = {}, 0
     for index, group in enumerate(groups):
         if group:
@@ -188,7 +188,7 @@ def _ends_of(groups: Iterable[str]) -> dict[int, int]:
 
 
 def _is_even(subject: str, start: int, end: int, groups: Sequence[str]) -> bool:
-    """Whether digits are written as one number: with one separator, or in groups. `1.4-1.8 1` is a drawing's path."""
+    """True if digits are written as one number: with one separator, or in groups. `1.4-1.8 1` is a drawing's path."""
     kinds = {c for c in subject[start:end] if not c.isdigit()} if len(groups) > 1 else ()
     return len(kinds) < 2 or all(len(group) > 2 for group in groups)
 

@@ -55,8 +55,8 @@ def seek_grouped_cards(subject: str, places: Iterable[int]) -> Iterator[tuple[in
 
 
 def _mark_before(subject: str, place: int) -> int:
-    """How many signs are between two groups, the second of which begins at `place`; 0 where one space or hyphen is, of
-    which other rules know.
+    """The number of signs between two groups, the second of which begins at `place`; 0 for one space or hyphen, which
+    other rules cover.
     """
     start = place
     while start > 0 and place - start < 6 and not subject[start - 1].isalnum():

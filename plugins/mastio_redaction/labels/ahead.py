@@ -76,7 +76,7 @@ _TOLD = re.compile(rf"[^\n?\x9f]{{0,24}}[.!:]?[ \t]*\n[ \t>*-]{{0,12}}{_SPEAKER}
 
 
 def _apart(text: str, start: int, place: int, following: int) -> Iterator[Piece]:
-    """What stands behind marks, as the value of an option (`--imei …`), or as the next argument of a call."""
+    """The pieces after marks, as the value of an option (`--imei …`), or as the next argument of a call."""
     if text[place : place + 1] == "(":
         return
     match = _APART.match(text, place, place + 400)
@@ -103,7 +103,7 @@ def read_second(text: str, start: int, place: int) -> Piece | None:
 
 
 def _made(text: str, _start: int, place: int, _following: int) -> Iterator[Piece]:
-    """What an object is made of: `password: SecretStr("…")`, `imei = String::from("…")`."""
+    """The argument from which an object is made: `password: SecretStr("…")`, `imei = String::from("…")`."""
     if text.find("(", place, place + 90) < 0:
         return
     made = _MADE.match(text, place, place + 280)
@@ -127,8 +127,8 @@ def _called(text: str, _start: int, place: int, _following: int) -> Iterator[Pie
 
 
 def _after_words(text: str, _start: int, place: int, following: int) -> Iterator[Piece]:
-    """What a sentence, words in bold, or the answer to a question says. An answer may begin with its value, or with
-    other words.
+    """The pieces after words: a sentence, bold words, or the answer to a question. An answer may begin with its value,
+    or with other words.
     """
     noun = noun_end(text, place)
     for begin in (place, noun) if noun > place else (place,):
@@ -172,7 +172,7 @@ _BEGINNING = re.compile(r"(?<![A-Za-z0-9.-])(?=[A-Z]{0,6}[0-9])")
 
 
 def near(text: str, place: int, following: int) -> Iterator[Piece]:
-    """Where the next numbers after a label begin."""
+    """The pieces that begin with the next numbers after a label."""
     end = min(place + NEAR, following, len(text))
     for stop in ("\n\n", BETWEEN_TEXTS):
         at = text.find(stop, place, end)

@@ -29,7 +29,8 @@ _GROUP = re.compile(r"[^\s,;()]*\d[^\s,;()]*|[A-Z]{2,11}|[A-Z][a-z]{2,8}")
 
 
 def read_behind(text: str, start: int, place: int) -> Iterator[tuple[Evidence, Line]]:
-    """What may be a value before the label from `start` to `place`: in brackets or a sentence with it, or near it."""
+    """The possible values before the label from `start` to `place`: in brackets, in one sentence with it, or near
+    it."""
     asserted = read_asserted(text, start)
     if asserted is not None:
         yield "form", (text[start:place], asserted)
@@ -63,7 +64,8 @@ _ASSERTED = re.compile(
 
 
 def read_asserted(text: str, start: int) -> Piece | None:
-    """What a test expects of the expression whose last name begins at `start`: `assertEqual("…", user.imei)`."""
+    """The value that a test expects of the expression whose last name begins at `start`: `assertEqual("…",
+    user.imei)`."""
     first = max(start - 200, 0)
     if max(text.rfind('",', first, start), text.rfind("',", first, start)) < 0:
         return None
@@ -95,7 +97,7 @@ MAX_GROUPS = 8
 
 
 def _number_before(text: str, place: int) -> int:
-    """Where the last number before a label ends that may be its value; -1 where none is near."""
+    """The end of the last number before a label that may be its value; -1 if none is near."""
     first = max(place - NEAR - MAX_LABEL, 0)
     if _DIGIT.search(text, first, place) is None:
         return -1

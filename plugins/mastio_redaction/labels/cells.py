@@ -48,7 +48,7 @@ _LABEL_EDGE = re.compile(r"[\n\t,;|<>()\[\]{}\"`=*&\x9f]")
 
 
 def label_start(text: str, place: int, before: int) -> int:
-    """Where the words of a label begin: at most `MAX_LABEL` characters before its end, on its line, in its cell, and
+    """The start of a label's words: at most `MAX_LABEL` characters before its end, on its line, in its cell, and
     after the label `before` it.
     """
     first = max(place - MAX_LABEL, before, 0)
@@ -98,7 +98,7 @@ _NO_HEAD = re.compile(r"@|[:=].")
 
 
 def is_last_cell(text: str, place: int) -> bool:
-    """Whether the label that ends at `place` has other cells before it on its line: the next line is no value of it."""
+    """True if the label that ends at `place` has other cells before it on its line: the next line is no value of it."""
     start = label_start(text, place, 0)
     return text[max(start - 3, 0) : start].rstrip("\"' ")[-1:] in _CELL_MARKS
 

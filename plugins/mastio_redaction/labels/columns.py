@@ -105,7 +105,7 @@ class Tables:
         return lines
 
     def has(self, place: int) -> bool:
-        """Whether a place is in the last table that was read."""
+        """True if a place is in the last table that was read."""
         return place <= self._until
 
 
@@ -173,7 +173,7 @@ def _delimited(text: str, place: int, end: int) -> Found | None:
 
 
 class _Records:
-    """Where the records of a delimited table end: at the end of a line, or of a later one that ends a quoted cell."""
+    """The ends of the records of a delimited table: at the end of a line, or of a later one that ends a quoted cell."""
 
     def __init__(self, text: str, mark: str) -> None:
         self._text = text
@@ -201,7 +201,7 @@ def _line_end(text: str, start: int) -> int:
 
 
 def _mark_of(text: str, start: int, place: int, end: int) -> str | None:
-    """What separates the label's cell from the next one, or from the one before it. "" for a line of one cell."""
+    """The separator between the label's cell and the next or the previous one. "" for a line of one cell."""
     after = text[noun_end(text, place) : end].lstrip("\"' _.")
     rest = after.lstrip(" ")
     before = text[start : label_start(text, place, start)].rstrip("\"' ")
@@ -247,12 +247,12 @@ def _aligned(text: str, start: int, end: int, head: Sequence[Piece]) -> list[Pie
 
 
 def _is_entry(line: str) -> bool:
-    """Whether a line may be a row of a table of one column: a word, or a few with a digit."""
+    """True if a line may be a row of a table of one column: a word, or a few with a digit."""
     return " " not in line or (len(line) <= 32 and any(c.isdigit() for c in line))
 
 
 def _is_row(text: str, start: int, mark: str, count: int) -> bool:
-    """Whether the line before is a row of the same table, so that this one is no head."""
+    """True if the line before is a row of the same table, so that this one is no head."""
     if start == 0 or mark == "":
         return False
     end = start - 1
@@ -386,6 +386,6 @@ def _has_columns(count: int, line: str) -> bool:
 
 
 def _is_alone(line: str) -> bool:
-    """Whether a line is a row of a table of one column, or its head."""
+    """True if a line is a row of a table of one column, or its head."""
     stripped = line.strip()
     return bool(stripped) and len(stripped) <= MAX_LABEL

@@ -78,7 +78,7 @@ class Grids:
         self._row, self._table_tries = -1, 0
 
     def _is_spent(self, number: int) -> bool:
-        """Whether enough labels of this row, or of the table, were looked at."""
+        """True if enough labels of this row, or of the table, were looked at."""
         if number != self._row:
             self._row, self._row_tries = number, 0
         self._row_tries += 1
@@ -177,7 +177,7 @@ def _pairs(names: dict[int, str], row: dict[int, _Cell]) -> tuple[list[str], lis
 
 
 def _has_row_labels(text: str, rows: Sequence[_Row]) -> bool:
-    """Whether a table of two columns has its labels in the first column: no <th>, and names as first cells."""
+    """True if a table of two columns has its labels in the first column: no <th>, and names as first cells."""
     if any(cell.is_head for cell in rows[0]):
         return False
     firsts = [text[slice(*row[0].piece)] for row in rows]

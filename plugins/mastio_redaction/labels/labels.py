@@ -143,7 +143,7 @@ def _is_word(cell: str) -> bool:
 
 
 def is_likely(kind: str, score: float, value: str, by: Evidence) -> bool:
-    """Whether a value of a reading is taken. A weak rule needs more than letters. By words alone, a value needs digits,
+    """True if a value of a reading is taken. A weak rule needs more than letters. By words alone, a value needs digits,
     or a strict rule that found it in capitals, or has to look like a password. Far from its label, a number needs a
     strict rule or eight digits. A part of a name is good for strict rules only, and nearness for stricter ones.
     """
@@ -170,7 +170,7 @@ _FREE = frozenset(("PASSWORD", "USERNAME"))
 
 
 def _is_telling(kind: str, score: float, value: str, digits: int) -> bool:
-    """Whether the form of a value says that it is no word and no date."""
+    """True if the form of a value says that it is no word and no date."""
     if kind in _FREE:
         is_name = kind == "USERNAME" and digits > 0 and len(value) >= 6 and ("." in value or "_" in value)
         return is_name or is_strong_password(value)
@@ -202,7 +202,7 @@ MAX_ANSWER = 200
 
 
 def read_before(name: str, text: str, previous: str) -> str:
-    """What is read before a text, so that it counts as words before a value: the name of the text, or the question that
+    """The words that count as standing before a text: the name of the text, or the question that
     the text `previous` ends with.
     """
     if name:

@@ -71,7 +71,7 @@ _BREAK = re.compile(r"[\s,;|<&\x9f]")
 
 
 def value_at(text: str, start: int, following: int) -> Piece:
-    """What may begin with a value: up to the end of the line, or of the label that is `following`."""
+    """The piece that may begin with a value: up to the end of the line, or of the label that is `following`."""
     end = min(start + MAX_VALUE, len(text))
     if start < following < end:
         if not _BREAK.search(text, start, following):  # a label stands where the value would be
@@ -143,7 +143,7 @@ def read_members(text: str, place: int, following: int) -> Iterator[tuple[Piece,
 
 
 def _rest_of_record(text: str, place: int) -> Piece:
-    """Where the members are that stand behind the label that ends at `place`; an empty piece where there are none."""
+    """The members after the label that ends at `place`; an empty piece if there are none."""
     start = noun_end(text, place)
     follows = text[start : start + 1]
     if follows in (",", ";") and _naming_member(text, place) >= 0:  # `Field: IMEI, Value: …`
@@ -162,7 +162,7 @@ def _rest_of_record(text: str, place: int) -> Piece:
 
 
 def _find_held(text: str, start: int, end: int, *, is_element: bool = False) -> tuple[int, bool]:
-    """Where the value of the first member begins that holds one, and whether it is an `id`; -1 where none does. `value`
+    """The start of the first member's value, and True if that member is an `id`; -1 if no member holds a value. `value`
     takes precedence over `number`, and that over `id`.
     """
     first: dict[str, int] = {}
@@ -186,8 +186,8 @@ _MEMBER = re.compile(r"(?<![A-Za-z0-9-])([A-Za-z]{2,10})['\"]?[ \t]{0,2}\Z")
 
 
 def _naming_member(text: str, place: int) -> int:
-    """Where the member begins whose value is the label that ends at `place`, and that names what stands beside it; -1
-    where there is none.
+    """The start of the member whose value is the label that ends at `place` and names the value beside it; -1 if there
+    is none.
     """
     first = max(place - 44, 0)
     assigned = max(text.rfind(":", first, place), text.rfind("=", first, place))

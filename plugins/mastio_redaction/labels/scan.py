@@ -38,7 +38,7 @@ _SENTENCE = re.compile(r"\s+[A-Z]")
 
 
 def read_ahead(text: str, place: int, following: int) -> Iterator[tuple[Evidence, Piece]]:
-    """What may begin with the value of a label that ends at `place`, the next one ending at `following`."""
+    """The pieces that may begin with the value of a label that ends at `place`; the next label ends at `following`."""
     at = noun_end(text, place)
     is_part = text[at : at + 1].isalnum() or text[at : at + 1] in _NAME_GOES_ON
     end = min(at + REACH, len(text), following if following > at else len(text))
@@ -119,12 +119,12 @@ _AREA = re.compile(r"\d{1,5}\)")
 
 
 def _has_opening(text: str, start: int) -> bool:
-    """Whether a number begins with an area code in brackets."""
+    """True if a number begins with an area code in brackets."""
     return text[start - 1 : start] == "(" and _AREA.match(text, start) is not None
 
 
 def read_back(text: str, place: int) -> Iterator[Piece]:
-    """Where values end, and what stands before it, that words say to be what the label is that ends at `place`."""
+    """The pieces that end with a possible value, where words connect it with the label that ends at `place`."""
     first = max(place - REACH // 2, 0)
     if _DIGITS.search(text, first, place) is None:
         return

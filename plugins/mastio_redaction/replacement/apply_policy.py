@@ -33,7 +33,7 @@ class Outcome:
 
 
 class Treatment:
-    """What one side of a ruling does with values. `labels`: of the findings of each type.
+    """The treatment of values by the rules of one direction. `labels`: of the findings of each type.
 
     `restored` has what is put back for the caller; a vault that `open_vault` makes has what is not. What stands for
     something in `known` is no value: a surrogate looks like one.

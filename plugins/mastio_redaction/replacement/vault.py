@@ -136,7 +136,7 @@ _ENTITIES = re.compile(r"&([lg])t;", re.IGNORECASE)
 
 
 def _plain(text: str) -> str:
-    """How a token is looked up: escapes undone, in lower case but where case means something."""
+    """The form by which a token is looked up: without escapes, and in lower case unless case matters."""
     if text[:1] in ("<", "\\", "&") and ("&" in text or "\\" in text):
         text = _ENTITIES.sub(lambda match: "<" if match[1] in "lL" else ">", text).replace("\\", "")
     return text if "~" in text else text.lower()
@@ -176,7 +176,7 @@ class _Matcher:
         return (match for match in self._pattern.finditer(text, start) if _plain(match[0]) in self._originals)
 
     def held_from(self, text: str, before: str) -> int:
-        """Where the part begins that may be the beginning of a token, or needs the next character to be one."""
+        """The start of the part that may be the beginning of a token, or depends on the next character."""
         joined, shift = before + text, len(before)
         found = {match.start() - shift: match.end() - shift for match in self._matches(joined, shift)}
         at = max(len(text) - 2 * self._longest - 8, 0)
@@ -198,7 +198,7 @@ class _Matcher:
         return not before.isalnum() and self._begins(plain)
 
     def _begins(self, plain: str) -> bool:
-        """Whether a token begins with this, or with this in another case."""
+        """True if a token begins with this, or with this in another case."""
         plain = plain.lower()
         place = bisect_left(self._tokens, plain)
         return place < len(self._tokens) and self._tokens[place].startswith(plain)
