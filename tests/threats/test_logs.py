@@ -202,6 +202,15 @@ def test_every_line_of_the_edges_log_is_json(appliance: Appliance, agent: Identi
     assert not [line for line in lines for byte in line if byte < 0x20 or byte >= 0x7F]
 
 
+def test_the_edges_log_has_the_method_that_was_sent(appliance: Appliance) -> None:
+    """Also of a request that the edge answers by itself, with a page of its own."""
+    path = f"/v1/admin/agents/{secrets.token_hex(8)}/revoke".encode()
+    head = [b"POST " + path + b" HTTP/1.1", b"Host: localhost", b"Content-Length: 1000000000000"]
+    refused = send_raw(appliance, message(head))
+    assert refused is not None and refused.status == 413
+    assert [json.loads(line)["method"] for line in edge_lines(appliance, path)] == ["POST"]
+
+
 def is_line(line: bytes) -> bool:
     try:
         return set(json.loads(line)) >= {"time", "path", "status"}
