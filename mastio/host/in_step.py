@@ -1,7 +1,7 @@
-"""Keeps the hot copies of a host's processes in step: whoever was told that a change is made meets it at every worker.
+"""Keeps the hot copies of a host's processes in step: a change that was confirmed is in force at every worker.
 
-A process that has put a revision in force, most often control, writes its number into the memory of the host. Another
-one that is behind looks at the database before it serves the next request, instead of a quarter of a second later.
+A process that has put a revision in force, most often control, writes its number into the memory of the host. A process
+that is behind looks at the database before it serves the next request, instead of a quarter of a second later.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from typing import Protocol
 from mastio.host.host_memory import REVISION, Busy, HostMemory
 
 PATIENCE = 1.0
-"""Seconds that a request waits for a look at the database. On a busy machine a look may take a part of that."""
+"""Seconds that a request waits for a look at the database. On a busy machine a look may take part of that."""
 
 PAUSE = 3.0
-"""Seconds until the next try after one that failed. The directory's own looks go on meanwhile."""
+"""Seconds from a failed try to the next one. The directory's own looks go on meanwhile."""
 
 
 class Copy(Protocol):
@@ -26,7 +26,7 @@ class Copy(Protocol):
 
     @property
     def in_force(self) -> int:
-        """The revision of which everything is in the copy."""
+        """The latest revision that is completely in the copy."""
 
     async def refresh(self) -> None:
         """Read what has changed from the database."""
@@ -52,8 +52,8 @@ class InStep:
         return self._host.words[REVISION] > self._directory.in_force
 
     async def catch_up(self) -> None:
-        """Look at the database now. Returns after `PATIENCE` at the latest, and with the last copy when the database
-        does not answer."""
+        """Look at the database now. Return after `PATIENCE` at the latest; if the database does not answer, the last
+        copy stays."""
         if self._clock() < self._again_at:
             return
         wanted = self._host.words[REVISION]
@@ -66,8 +66,8 @@ class InStep:
             self._take_back(wanted)
 
     def _take_back(self, revision: int) -> None:
-        """The database does not have a revision that was published: an older one was put in place. What was published
-        since stays."""
+        """Lower the published revision if the database does not have it, because an older database was put in place. A
+        revision published since then stays."""
         with contextlib.suppress(Busy), self._host:
             if self._host.words[REVISION] == revision:
                 self._host.words[REVISION] = self._directory.in_force

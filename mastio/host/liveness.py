@@ -1,7 +1,7 @@
-"""Signs of life: whether the processes of this host run, told by each of them in the memory that they share.
+"""Signs of life of this host's processes, in the memory that they share.
 
 Each process writes the time into a word of its own, several times a second, from its event loop. Control also writes
-what is wrong with it into a file in `run/`, so that a worker that is asked whether the appliance is ready can say it.
+its problems into a file in `run/`, so that a worker can report them in its answer to `/readyz`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ EVERY = 0.25
 """Seconds between two signs of life."""
 
 PROBLEMS_EVERY = 0.5
-"""Seconds between two looks of control at itself."""
+"""Seconds between two checks of control's own problems."""
 
 
 def process_name(slot: int) -> str:
@@ -37,7 +37,7 @@ class Liveness:
         self._clock = clock
 
     def sign(self, slot: int) -> None:
-        """The process of this slot lives."""
+        """Give a sign of life for the process of this slot."""
         self._words[LIVENESS + slot] = int(self._clock() * 1000)
 
     def is_alive(self, slot: int) -> bool:
@@ -52,7 +52,7 @@ class Liveness:
             await asyncio.sleep(EVERY)
 
     def measure(self) -> Iterable[MeasuredGauge]:
-        """For `/metrics`."""
+        """The gauge for `/metrics`."""
         yield MeasuredGauge(
             "mastio_process_up",
             "1 while a process of the appliance gives signs of life.",
@@ -69,7 +69,7 @@ class ControlState:
         self._liveness = liveness
 
     async def ready(self) -> str | None:
-        """For `/readyz` of a worker."""
+        """The problem of control for `/readyz` of a worker; None if there is none."""
         if not self._liveness.is_alive(CONTROL_SLOT):
             return "control: it does not run"
         try:
@@ -81,7 +81,7 @@ class ControlState:
         return f"control: {problems}"
 
     async def publish(self, find_problems: Callable[[], Awaitable[list[str]]]) -> None:
-        """Write what is wrong with control until cancelled. Without a problem there is no file."""
+        """Write the problems of control until cancelled. Without a problem there is no file."""
         written: list[str] | None = None
         while True:
             problems = await find_problems()

@@ -20,7 +20,8 @@ from mastio.plugin.fields import Answer, Body
 ADMIN: frozenset[Role] = frozenset({"admin"})
 
 MOST_OBJECTS = 2000
-"""Objects of one collection. Every worker has all of them in memory, and reads all of them again after each change."""
+"""The most objects of one collection. Every worker has all of them in memory, and reads all of them again after each
+change."""
 
 
 class Named(Protocol):
@@ -35,9 +36,10 @@ N = TypeVar("N", bound=Named)
 
 @dataclass(frozen=True, slots=True)
 class Secret:
-    """The secret of an object. `value` is in the clear; `file` is where it was read from, if it is not in the database.
+    """The secret of an object. `value` is in the clear; `file` is the file that it was read from, if it is not in the
+    database.
 
-    `is_lost`: there is one, and it cannot be had.
+    `is_lost`: there is a secret, but it cannot be read.
     """
 
     value: str | None
@@ -83,7 +85,7 @@ class Serializer(ABC, Generic[N]):
     patch: ClassVar[type[Body]]
     answer: ClassVar[type[Answer]]
     names_places: ClassVar[bool] = False
-    """Whether `find_places` may find one. Then changes do not wait for another admin."""
+    """True if `find_places` may return a URL. Then changes do not wait for another admin."""
 
     def __init__(self, desk: Desk) -> None:
         self.desk = desk
@@ -165,7 +167,7 @@ class Collection(Generic[N]):
         return f"admin.{self.name}"
 
     def find_rows(self, directory: Directory) -> Mapping[str, N]:
-        """The hot copy, by name. Do not keep it across an `await`."""
+        """The objects in the hot copy, by name. Do not keep it across an `await`."""
         return cast(Mapping[str, N], directory.objects(self.name))
 
     def routes(self) -> tuple[Route, ...]:

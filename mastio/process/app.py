@@ -1,5 +1,5 @@
-"""The composition root: settings, stores, plugins and pipeline become one ASGI callable. Nothing imports this but
-the two programs: `mastio.process.data_plane` and `mastio.control.program` have what is different in them.
+"""The composition root: settings, stores, plugins and pipeline become one ASGI callable. Only the two programs import
+it: `mastio.process.data_plane` and `mastio.control.program`, which contain the differences between them.
 """
 
 from __future__ import annotations
@@ -59,10 +59,10 @@ from mastio.store.sql.engine import Database
 from mastio_primitives.asgi import Receive, Send, send_response
 
 MAX_HEADERS = 107
-"""A hundred of the caller's, and those that the edge adds."""
+"""The most headers of a request: a hundred of the caller's, and those that the edge adds."""
 
 POSTGRESQL = 5432
-"""The port where the URL of a database has none."""
+"""The port of a database whose URL has none."""
 
 
 class App:
@@ -145,12 +145,13 @@ class Base:
 
 
 class Program(ABC):
-    """The part of the application that is not the same in the control plane and in the data plane."""
+    """The part of the application that differs between the control plane and the data plane."""
 
     plane: Plane
 
     def load_authority(self, base: Base) -> PublicAuthority:
-        """The authority, with what this program may know of it: its certificates. Raises `ConfigurationError`."""
+        """The certificate authority, with the part of it that this program may have: its certificates. Raises
+        `ConfigurationError`."""
         return PublicAuthority(base.data, time.time())
 
     def publisher(self) -> Callable[[], None] | None:
@@ -162,11 +163,11 @@ class Program(ABC):
         """The core's hooks, for the core's routes of this plane."""
 
     def announce(self, data: Path) -> None:
-        """The program is about to serve."""
+        """Called when the program is about to serve."""
         return
 
     def take(self, opened: Sequence[tuple[str, Hooks]]) -> None:
-        """The plugins are open."""
+        """Called when the plugins are open."""
         return
 
     def tasks(self, base: Base, readiness: Readiness, liveness: Liveness) -> Sequence[Coroutine[Any, Any, None]]:
@@ -266,7 +267,7 @@ async def _open_base(data: Path, config: Path | None) -> AsyncIterator[Base]:
 
 
 class _Later:
-    """The pipeline, for the plugins that it is made of: they are opened before it is."""
+    """Access to the pipeline for its own plugins, which are opened before the pipeline exists."""
 
     def __init__(self) -> None:
         self._pipeline: Pipeline | None = None
@@ -322,7 +323,7 @@ def _measure(authority: PublicAuthority, directory: HotDirectory, liveness: Live
 
 
 def _label(slot: int) -> str:
-    """A process in the figure of the event loop's lag."""
+    """The label of a process in the metric of the event loop's lag."""
     return "control" if slot == CONTROL_SLOT else str(slot)
 
 

@@ -1,6 +1,6 @@
-"""Text, pictures, sounds and files in base64: which is which. Pure.
+"""Tells text, pictures, sounds and files in base64 apart. Pure.
 
-What a blob says that it is counts for nothing unless its content agrees, and what is not base64 from its first sign to
+The declared type of a blob counts only if its content agrees. A string that is not base64 from its first character to
 its last is a text (RFC 4648 §3.3).
 """
 
@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 LEAST = 24
-"""Shorter base64 is text to whoever inspects it, as keys and ids are."""
+"""The fewest characters of a blob. Shorter base64 is inspected as text, as keys and ids are."""
 
 PIECE = 64 * 1024
-"""Signs that are decoded at a time: no single call holds everybody else up."""
+"""Characters that are decoded at a time, so that no single call delays the other exchanges."""
 
 _BEGINNING = re.compile(r"(?:[A-Za-z0-9+/]+|[A-Za-z0-9_-]+)={0,2}")
 _URL = re.compile(r"data:([a-z0-9.+/-]*)(?:;[a-z-]+=[^;,]*)*;base64,", re.IGNORECASE)
@@ -23,14 +23,14 @@ _MIXED = re.compile(r"(?=[^a-z]*[a-z])(?=[^A-Z]*[A-Z])")
 _URL_SAFE = str.maketrans("-_", "+/")
 
 LONG_BLOB = 256
-"""Shorter base64 that is no text is a key or an id, and looked at as such."""
+"""The fewest characters of a long blob. Shorter base64 that is not text is a key or an id, and is inspected as such."""
 
 SIEVE = 4096
 MOST_HELD = 8 * 1024
-"""Characters of base64 in a stream that are kept in mind."""
+"""The most characters of base64 in a stream that are held."""
 
 _LINE = 60
-"""Signs in a line of wrapped base64, at least (RFC 2045 §6.8 and RFC 7468 §2 have 76 and 64)."""
+"""The fewest characters in a line of wrapped base64 (RFC 2045 §6.8 and RFC 7468 §2 have 76 and 64)."""
 
 _SIGNS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_\r\n"
 _RUN = re.compile(r"[A-Za-z0-9+/_\r\n-]+={0,2}")
@@ -43,7 +43,8 @@ _WINDOW = 64
 _LEAST_WINDOWS = 3
 _LEAST_LETTERS = 5
 _LEAST_CHANGES = 30
-"""From one kind of sign to another one in a window. Random bytes have 40, words in a row half of it."""
+"""The fewest changes from one class of characters to another in a window. Random bytes have 40, joined words half of
+that."""
 
 _CLASSES = str.maketrans(
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789", "A" * 26 + "a" * 26 + "0" * 10, "+/-_"
@@ -71,14 +72,15 @@ _OTHER_MAGIC = (
     b"\xfd7zXZ\0",
     b"\x28\xb5\x2f\xfd",
 )
-"""Of what is called binary."""
+"""The first bytes of content whose kind is `binary`."""
 _RIFF = {b"WEBP": "image", b"WAVE": "audio", b"AVI ": "video"}
 _BRANDS = {b"avif": "image", b"heic": "image", b"heix": "image", b"mif1": "image", b"M4A ": "audio"}
 
 
 class Blob(NamedTuple):
-    """`text`: what it says, where it is text. `kind`: image, audio, video or file, where the content is one and what is
-    declared agrees; else binary. `head`: what stands before the base64. `size`: bytes of the content."""
+    """A decoded blob. `text`: its text; None if it is not UTF-8. `kind`: image, audio, video or file if the content is
+    one and the declared type agrees; else binary. `head`: the characters before the base64. `size`: bytes of the
+    content."""
 
     text: str | None
     kind: str
@@ -87,8 +89,9 @@ class Blob(NamedTuple):
 
 
 def read_blob(text: str, declared: str, *, is_expected: bool) -> Blob | None:
-    """None for what is no base64. `declared`: the media type that its message gives it. `is_expected`: it stands where
-    an API has base64; elsewhere, what could be a word or a number is one."""
+    """The blob in a string; None if the string is not base64. `declared`: the media type that the message gives it.
+    `is_expected`: it stands where an API has base64. Elsewhere a string that could be a word or a number is not a
+    blob."""
     url = _URL.match(text) if text[:5].lower() == "data:" else None
     head = url[0] if url is not None else ""
     payload = text[len(head) :] if head else text
@@ -113,7 +116,7 @@ def read_blob(text: str, declared: str, *, is_expected: bool) -> Blob | None:
 
 
 def _decode(payload: str) -> bytes | None:
-    """All of it, or None."""
+    """The decoded content; None if any part of the string is not base64."""
     if "-" in payload or "_" in payload:
         payload = payload.translate(_URL_SAFE)
     if not payload.endswith("="):
@@ -129,9 +132,9 @@ def _decode(payload: str) -> bytes | None:
 
 
 def find_blobs(text: str) -> Iterator[tuple[int, int, str]]:
-    """Base64 within a text that is none itself: where it begins and ends, and its kind. Linear: two milliseconds for a
-    million characters of prose. Base64 that says a text is left out, whoever inspects the text reads it; so are paths
-    and long names, which are no base64 for all their signs."""
+    """The base64 within a text: its start, end and kind. Linear: two milliseconds for a million characters of prose.
+    Base64 of text is left out, because inspectors decode it themselves. Paths and long names are left out too: they
+    have the characters of base64, but are none."""
     for start, end in _find_runs(text):
         for found in _LINES.finditer(text, start, end):
             run = "".join(found[0].split()).rstrip("=")
@@ -186,8 +189,8 @@ def _is_read_elsewhere(text: str, start: int, content: bytes) -> bool:
 
 
 def _find_runs(text: str) -> Iterator[tuple[int, int]]:
-    """Runs of signs of base64 and of line ends that are long enough. A window of them is looked at from its end: its
-    last other sign is where the next one begins."""
+    """The spans of runs of base64 characters and line ends that are long enough. A window is searched from its end: the
+    next window begins after the last character that does not belong in a run."""
     at, size = 0, len(text)
     while at + LONG_BLOB <= size:
         rest = len(text[at : at + LONG_BLOB].rstrip(_SIGNS))
@@ -201,8 +204,8 @@ def _find_runs(text: str) -> Iterator[tuple[int, int]]:
 
 
 class Sieve:
-    """`find_blobs` for a text that comes in pieces, which it looks through `SIEVE` characters at a time. Of a blob that
-    goes on it keeps `MOST_HELD` characters, and counts the others."""
+    """`find_blobs` for a text that comes in pieces. It searches `SIEVE` characters at a time. It holds `MOST_HELD`
+    characters of a blob that continues, and only counts the others."""
 
     __slots__ = ("_held", "_kind", "_least", "_long", "_size")
 
@@ -237,7 +240,7 @@ class Sieve:
         return found + [(kind, end - start) for start, end, kind in blobs if start < kept]
 
     def _let_go(self, text: str) -> list[tuple[int, int, str]]:
-        """The blobs of a text, of which the last one goes on."""
+        """The blobs of a text that have ended. From now on a blob that continues is only counted."""
         blobs = list(find_blobs(text))
         if blobs and blobs[-1][1] == len(text) and not text.endswith("="):
             start, end, self._kind = blobs.pop()
@@ -254,7 +257,7 @@ def _is_text(content: bytes) -> bool:
 
 
 def find_kind(content: bytes) -> str | None:
-    """By how it begins. None: it is none of those that are known here."""
+    """The kind of a content by its first bytes; None if they are unknown."""
     for magic, kind in _MAGIC:
         if content.startswith(magic):
             return kind

@@ -1,12 +1,12 @@
-"""The texts of a JSON document: every string, every name that is not the API's own, every number that is long enough
-to be somebody's. Nothing is left out because it stands where nobody expected it. Pure.
+"""The texts of a JSON document: every string, every name that is not the API's own, and every number that is long
+enough to identify somebody. No text is left out because it stands in an unexpected place. Pure.
 
-Documents lie in documents: a string that is itself JSON (the arguments of a tool, say) is read as such, and so is text
-in base64. Names mean what the API says only where the API has them: in documents in documents, in arguments and in
-results, a role makes nobody the system, and no member is left out for its name.
+A document can contain documents: a string that is itself JSON (such as the arguments of a tool) is read as JSON, and so
+is text in base64. Names have the API's meaning only at the API's own places. In nested documents, in arguments and in
+results, a role does not make a text a system text, and no member is left out because of its name.
 
-What is no text (pictures, sounds, files, tokens, what a provider has sealed) is counted as uninspected. Texts are put
-back in place: every byte that is not part of one stays as it came.
+Content that is not text (pictures, sounds, files, tokens, data that a provider has sealed) is counted as uninspected.
+Changed texts are put back in place: every byte that is not part of a text stays as it came.
 """
 
 from __future__ import annotations
@@ -40,35 +40,35 @@ MAX_NESTED = 4
 """The greatest depth of documents in strings of documents. A deeper one is read as plain text."""
 
 MAX_TEXTS = 100_000
-"""In one body: more is no message, and would keep everybody else waiting."""
+"""The most texts in one body. A body with more is refused: its inspection would delay all other exchanges."""
 
 FEW_NUMBERS = 64
-"""A longer list of short numbers is an embedding, a sound or tokens, and nobody reads it as text."""
+"""A longer list of short numbers is an embedding, a sound or tokens. It is not read as text."""
 
 NUMBERS = frozenset((int, float))
 
 BLOBS = frozenset(
     {"data", "file_data", "b64_json", "partial_image_b64", "result", "url", "image_url", "bytes", "delta"}
 )
-"""Members in which an API has base64 of what is no text."""
+"""Members in which an API has base64 of content that is not text."""
 
 SEALED = frozenset({"signature", "encrypted_content", "thoughtSignature", "thought_signature", "encrypted_index"})
-"""Members that a provider made, and takes back only as they are."""
+"""Members that a provider made. The provider takes them back only unchanged."""
 
 REMOTE = frozenset({"image_url", "file_url", "file_id", "fileUri", "file_uri", "video_url", "audio_url"})
-"""Members that name what the provider fetches: nobody here sees it."""
+"""Members that name content that the provider fetches. The appliance does not see that content."""
 
 VECTORS = frozenset({"embedding", "embeddings"})
-"""Members in which an API has vectors, as numbers or in base64: no text can be had from them."""
+"""Members in which an API has vectors, as numbers or in base64. A vector contains no text."""
 
 TOKENS = frozenset({"input", "prompt"})
-"""Members in which a list of numbers is a text that was made tokens."""
+"""Members in which a list of numbers is a tokenized text."""
 
 FOREIGN = frozenset({"input", "args", "arguments", "metadata", "labels", "default", "example", "examples", "const"})
-"""Members whose object is somebody's own, and no part of the API."""
+"""Members whose object is defined by the caller and is not a part of the API."""
 
 RESULTS = frozenset({"response", "output"})
-"""Members whose object is what a tool gave."""
+"""Members whose object is the result of a tool."""
 
 MEDIA_TYPES = ("media_type", "mimeType", "mime_type")
 
@@ -77,29 +77,30 @@ STRUCTURAL = frozenset({
     "detail", "service_tier", "system_fingerprint", "media_type", "mimeType", "mime_type", "effort", "summary_type",
     "encoding_format", "modelVersion", "truncation", "verbosity", "tool_choice", "phase",
 })  # fmt: skip
-"""Members that choose from what an API offers: left alone as long as that is how they look."""
+"""Members that hold one of the values that an API offers. They are not inspected as long as they look like such a
+value."""
 
 IDS = frozenset({
     "id", "call_id", "tool_call_id", "tool_use_id", "item_id", "response_id", "responseId", "previous_response_id",
     "system_fingerprint",
 })  # fmt: skip
-"""Members that name a thing of an API: left alone as long as they look like what an API gave out."""
+"""Members that hold an id of an API. They are not inspected as long as they look like an id that an API issues."""
 
 TIMES = frozenset({"created", "created_at", "completed_at", "expires_at"})
-"""Members that are seconds since 1970: left alone as long as they are."""
+"""Members that hold seconds since 1970. They are not inspected as long as the value is such a time."""
 
 CARRIERS: Mapping[str, Carrier] = {
     "system": "system", "developer": "system", "user": "user", "assistant": "assistant", "model": "assistant",
     "tool": "tool", "function": "tool",
 }  # fmt: skip
-"""By the member `role`."""
+"""Carriers by the value of the member `role`."""
 
 TYPES: Mapping[str, Carrier] = {
     "tool_result": "tool", "function_call_output": "tool", "custom_tool_call_output": "tool", "mcp_tool_result": "tool",
     "web_search_tool_result": "tool", "document": "tool", "search_result": "tool",
     "function_call": "assistant", "tool_use": "assistant", "custom_tool_call": "assistant", "output_text": "assistant",
 }  # fmt: skip
-"""By the member `type`."""
+"""Carriers by the value of the member `type`."""
 
 MEMBERS: Mapping[str, Carrier] = {
     "system": "system", "instructions": "system", "systemInstruction": "system", "system_instruction": "system",
@@ -107,24 +108,24 @@ MEMBERS: Mapping[str, Carrier] = {
     "functionResponse": "tool", "function_response": "tool", "functionCall": "assistant", "function_call": "assistant",
     "tool_calls": "assistant", "choices": "assistant", "candidates": "assistant", "output": "assistant",
 }  # fmt: skip
-"""By the name of the member that it is in."""
+"""Carriers by the name of the member that holds the text."""
 
 TURNS = frozenset({
     "", "messages", "contents", "input", "message", "delta", "systemInstruction", "system_instruction", "output",
     "item", "response",
 })  # fmt: skip
-"""Members whose objects say by `role` or `type` whose words they hold."""
+"""Members whose objects name the carrier of their texts by `role`."""
 
 _MODEL = re.compile(
     r"(?=[A-Za-z])(?=.{1,256}\Z)(?!.*[0-9]{9})(?!(?:[^0-9]*[0-9]){15})(?!.*@[^0-9])"
     r"[A-Za-z0-9]{1,24}(?:[._:/~@-]+[A-Za-z0-9]{1,24})*"
 )
-"""A model's name, and nothing that could be somebody's number, mail address or key."""
+"""A model's name. A person's number, a mail address or a key does not match."""
 
 _SEAL = re.compile(r"[A-Za-z0-9+/_-]{64,}={0,2}")
 
 _CHOSEN = re.compile(r"(?:[a-z]{1,24}|[A-Z]{2,24})(?:[._/-](?:[a-z]{1,24}|[A-Z]{2,24})){0,6}(?:_20\d{6})?")
-"""No name of a person begins with a small letter, or has no other."""
+"""A value that an API offers: words that are all in lower case or all in upper case, unlike the name of a person."""
 
 _GIVEN_OUT = re.compile(
     r"(?:chatcmpl|cmpl|msg|resp|call|toolu|srvtoolu|fc|ctc|rs|ws|item|fp)[-_](?!.*[0-9]{7})[A-Za-z0-9]{4,64}"
@@ -137,14 +138,15 @@ Kind = Literal["string", "name", "number"]
 
 
 class SkippedText(str):
-    """A string of a document that is not for its reader: somebody else has looked at it."""
+    """A string that a document skips, because other code has inspected it already."""
 
     __slots__ = ()
 
 
 class Leaf(NamedTuple):
-    """`ordinal`: the how-manieth string or number of its document, which `owner` names. It does not hold it: a circle
-    would keep a body long after its exchange."""
+    """One text of a document. `ordinal`: its position among the strings and numbers of its document, from 1. `owner`:
+    the key of that document. It is not the document itself: a reference cycle would keep a body in memory long after
+    its exchange."""
 
     owner: object
     ordinal: int
@@ -159,9 +161,10 @@ Notes = dict[str, list[int]]
 
 
 class Document:
-    """`names` are the API's own: members with such a name give only their value to read. Without any the API is not
-    known, and no member is taken to be one that only an API would fill. `allowance`: what the documents in it may
-    weigh, all together. `notes`: what is uninspected in the document that it lies in."""
+    """The texts of a JSON document or of a plain text. `names` are the API's own: members with such a name give only
+    their value to read. Without names the API is not known, and no member is taken for one of an API. `allowance`: the
+    bound for all documents within this one together. `notes`: the uninspected content of the document that contains
+    this one."""
 
     __slots__ = (
         "_allowance", "_children", "_count", "_depth", "_floats", "_key", "_names", "_notes", "_raw", "_value", "_wrap",
@@ -209,7 +212,7 @@ class Document:
         own: str = "",
         notes: Notes | None = None,
     ) -> Self:
-        """A body that is text, and no JSON."""
+        """The document of a body that is plain text and not JSON."""
         document = cls(text.encode(), None, names, carrier, depth, wrap, None, notes)
         document.leaves.append(Leaf(document._key, 1, "string", text, carrier, own))
         document._note_within(text)
@@ -274,13 +277,14 @@ class Document:
         return raw.decode() if self._wrap is None else self._wrap + b64encode(raw).decode()
 
     def _keep(self, kind: Kind, text: str, carrier: Carrier, own: str = "") -> None:
-        """Raises `Blocked` for more texts than can be looked into."""
+        """Add a text. Raises `Blocked` for more than `MAX_TEXTS`."""
         if len(self.leaves) >= MAX_TEXTS:
             raise Blocked(f"There are more than {MAX_TEXTS} texts in it, which nobody looks into.")
         self.leaves.append(Leaf(self._key, self._count, kind, text, carrier, own))
 
     def _walk(self, value: Any, carrier: Carrier, own: str, place: str, *, is_api: bool) -> None:
-        """`own`: what its writer calls it. `place`: its member. `is_api`: names mean what the API says."""
+        """Collect the texts of a value. `own`: the name that its author gives it. `place`: the member that holds it.
+        `is_api`: True if names have the API's meaning."""
         if type(value) is list:
             self._walk_list(value, carrier, own, place, is_api)
             return
@@ -338,7 +342,7 @@ class Document:
                 self._see("", item, carrier, own, "", is_api)
 
     def _walk_rows(self, rows: list[Any], heads: Heads, carrier: Carrier) -> None:
-        """Rows of a table whose columns have names. Each cell is called as its column."""
+        """Collect the texts of the rows of a table. Each cell gets the name of its column."""
         for row in rows:
             if type(row) is not list:
                 self._see("", row, carrier, "", "", False)
@@ -347,7 +351,7 @@ class Document:
                 self._see("", item, carrier, called, "", False)
 
     def _skip_numbers(self, value: list[Any], carrier: Carrier, own: str, kind: str) -> None:
-        """Of many numbers the large ones are read, and all are said to be uninspected; unless `kind` is empty."""
+        """Read only the large numbers of a long list. Note the whole list as uninspected, unless `kind` is empty."""
         start = self._count
         for n, number in enumerate(value, 1):
             if not -LONG_NUMBER < number < LONG_NUMBER:
@@ -384,7 +388,7 @@ class Document:
         self._keep("number", str(value), carrier, own)
 
     def _write_floats(self) -> None:
-        """Digits instead of what is left of them in a number that a program keeps."""
+        """Give each float the digits that it has in the source: the parsed number may have lost some."""
         wanted = {self.leaves[at].ordinal: at for at in self._floats}
         last = max(wanted)
         for ordinal, match in enumerate(_LEAF.finditer(mask_escapes(self._raw)), 1):
@@ -421,20 +425,21 @@ class Document:
             self.leaves += child.leaves
 
     def _note_spaced(self, text: str, media_type: str) -> bool:
-        """Base64 with spaces or lines in it is a text, but a lenient reader takes it for more. Whether it is some."""
+        """True if base64 with spaces or line ends in it decodes; it is then noted as uninspected. It remains a text,
+        but a lenient reader decodes it."""
         blob = read_blob("".join(text.split()), media_type, is_expected=True)
         if blob is not None:
             self._note(blob.kind, len(text))
         return blob is not None
 
     def _note_within(self, text: str) -> None:
-        """Base64 in a text that says no text."""
+        """Note as uninspected the base64 within a text that does not decode to text."""
         for start, end, kind in find_blobs(text):
             self._note(kind, end - start)
 
     def _open(self, text: str, carrier: Carrier, wrap: str | None = None) -> Document | None:
-        """The document in a string. `wrap`: what stands before its base64. None for a plain text. Raises `Blocked` when
-        the documents weigh more than the allowance."""
+        """The document in a string; None for plain text. `wrap`: the characters before the base64 that the string came
+        in; None if it came without. Raises `Blocked` if the documents exceed the allowance."""
         bare = text.strip() if text[:1].isspace() or text[-1:].isspace() else text
         if bare[:1] not in _BEGINS or bare[-1:] not in _ENDS:
             return None
@@ -448,7 +453,8 @@ class Document:
         return Document(raw, value, self._names, carrier, self._depth + 1, wrap, self._allowance, self._notes)
 
     def _open_blob(self, blob: Blob, text: str, own: str, *, is_silent: bool) -> Document | None:
-        """The text in base64. None for what is none: it is looked at as it stands."""
+        """The document of the text in base64. None if the base64 has no text: the string is then inspected as it
+        stands."""
         if blob.text is not None:
             child = self._open(blob.text, "tool", blob.head)
             if child is not None:
@@ -459,7 +465,7 @@ class Document:
         return None
 
     def _is_structural(self, name: str, value: str) -> bool:
-        """True if a member of an API is left unchanged."""
+        """True if a string in a member of an API is not inspected. A sealed one is noted as uninspected."""
         if name in IDS and _GIVEN_OUT.fullmatch(value) is not None:
             return True
         if name in STRUCTURAL:
@@ -496,12 +502,12 @@ def _is_skipped(blob: Blob, media_type: str) -> bool:
 
 
 def _is_time(name: str, value: float) -> bool:
-    """Seconds from 2001 to 2096."""
+    """True if the value is a time from 2001 to 2096 in seconds, in a member that holds times."""
     return name in TIMES and 10**9 <= value < 4 * 10**9
 
 
 def _paths(value: Any, path: str) -> Iterator[str]:
-    """Of every string and number, in the order of their ordinals."""
+    """The paths of all strings and numbers, names included, in the order of their ordinals."""
     if isinstance(value, dict):
         for name, item in value.items():
             below = f"{path}.{name}" if path else name

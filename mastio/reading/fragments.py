@@ -1,7 +1,7 @@
-"""The texts of one channel of a stream: of plain text, or of JSON that comes in pieces (the arguments of a tool). Pure.
+"""The text of one channel of a stream: plain text, or JSON that comes in pieces (the arguments of a tool). Pure.
 
-Whatever way they are cut: inspectors are fed the characters of a text, never its escapes, and what they give back is
-escaped again. What they leave as it is stays as it was written.
+Wherever the text is cut, inspectors get its characters, never its escapes. Text that they change is escaped again. Text
+that they do not change keeps its bytes.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from mastio.exchange.inspection import Filter
 from mastio.reading.numbers import write_plain
 
 MAX_BARE = 4096
-"""Characters between two signs of JSON, outside of strings: longer is no number."""
+"""The most characters between two signs of JSON outside of strings. No number is longer."""
 
 MAX_NAME = 240
-"""Characters of a member's name as it is written, at most: 40, each of them an escape."""
+"""The most characters of a member's name in the source: 40 characters, each written as an escape of six."""
 
 _CONTENT = re.compile(r'[^"\\]*(?:\\.[^"\\]*)*', re.DOTALL)
 _COMPLETE = re.compile(r"(?:[^\\]|\\[^u]|\\u[0-9a-fA-F]{4})*", re.DOTALL)
@@ -31,7 +31,7 @@ _PLAIN = re.compile(r"-?\d{1,6}|true|false|null|-?\d{1,6}\.\d{1,6}")
 
 
 class Channel(Protocol):
-    """One text of a stream. As `inspection.Filter`, in the form in which the text comes."""
+    """One text of a stream. Like `inspection.Filter`, but it takes and returns the text in its encoded form."""
 
     def feed(self, text: str) -> str: ...
 
@@ -39,7 +39,7 @@ class Channel(Protocol):
 
 
 class PlainText:
-    """A text that is what it says. Goes through each filter in turn."""
+    """A text without escapes. It passes through each filter in turn."""
 
     __slots__ = ("_filters",)
 
@@ -63,9 +63,9 @@ class PlainText:
 class JsonText:
     """A JSON text in pieces. Each of its strings is a text of its own, and so is each long number.
 
-    What does not begin as an object, a list or a string is a plain text. What is no JSON further on is looked at all
-    the same, as far as it can be told apart. Raises `DispatchError` where it cannot.
-    `open_filters` is given the name of the member whose value the text is, "" for none.
+    A text that does not begin as an object, a list or a string is a plain text. Text that turns out not to be valid
+    JSON is inspected too, as far as its strings can be told apart. Raises `DispatchError` if they cannot.
+    `open_filters` takes the name of the member that holds the text, "" for none.
     """
 
     __slots__ = ("_bare", "_has_begun", "_holders", "_name", "_open", "_pending", "_plain", "_said", "_string")
@@ -98,7 +98,7 @@ class JsonText:
         return "".join(pieces)
 
     def close(self) -> str:
-        """Of a text that broke off within a string: what is left of it, which is no whole JSON either."""
+        """The rest of the text. If it broke off within a string, the rest is not whole JSON either."""
         if self._plain is not None:
             return self._plain.close()
         if self._string is None:
@@ -128,7 +128,8 @@ class JsonText:
         return sign.end()
 
     def _follow(self, sign: str) -> None:
-        """A name holds for its value, and for the items of a list that is its value."""
+        """Update the current name after a sign. A name applies to its value, and to the items of a list that is its
+        value."""
         if sign == ":":
             self._name = _unescape(self._said) if len(self._said) <= MAX_NAME else ""
         elif sign in "{[":
@@ -148,7 +149,7 @@ class JsonText:
         return bare if seen == digits else bare.replace(said, orjson.dumps(seen).decode(), 1)
 
     def _inside(self, text: str, at: int, pieces: list[str]) -> int:
-        """Up to the end of the string, or of what there is of it."""
+        """Read to the end of the string, or to the end of `text`. Return the position after it."""
         assert self._string is not None
         raw = self._pending + text[at:]
         content = _CONTENT.match(raw)

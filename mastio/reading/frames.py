@@ -1,7 +1,8 @@
 """The events of a stream as bytes: server-sent events, and the elements of a JSON array that grows. Pure.
 
-Of server-sent events only the fields go on that a client reads (WHATWG HTML §9.2.6): `data`, `event`, `id` and `retry`.
-A comment becomes an empty one, which still keeps a connection open; a field of any other name is left out.
+Only the fields of a server-sent event that a client reads go on (WHATWG HTML §9.2.6): `data`, `event`, `id` and
+`retry`. A comment becomes an empty comment, which still keeps a connection open. A field with any other name is left
+out.
 """
 
 from __future__ import annotations
@@ -20,22 +21,23 @@ _GAP = re.compile(r"[\s,\[\]]*")
 _DECODER = json.JSONDecoder()
 
 MOST_LINES = 20_000
-"""Of one event."""
+"""The most lines of one event."""
 
 _PLAIN = {
     b"event": re.compile(rb"[a-z]{1,24}(?:[._/-][a-z]{1,24}){0,6}"),
     b"id": re.compile(rb"[0-9]{1,6}"),
     b"retry": re.compile(rb"[0-9]{1,6}"),
 }
-"""Values that are no texts: words of an API, and counts."""
+"""Values of fields that are not inspected as texts: words of an API, and counts."""
 
 _EMPTY = (b":", b"event:", b"id:")
-"""Lines without a value: what a comment becomes, and fields that take another's effect back."""
+"""Lines without a value: a comment as it goes on, and fields that reset an earlier value."""
 
 
 class Frame(NamedTuple):
-    """One event, as it goes on in `raw`. `head` and `tail` are what its data stands between, `joint` what stands
-    between the lines of it; `data` is empty where it has none. `fields`: its other fields whose value is a text."""
+    """One event. `raw`: its bytes as they go on. `head` and `tail`: the bytes before and after its data. `joint`: the
+    bytes between the lines of its data. `data` is empty if it has none. `fields`: its other fields whose value is a
+    text."""
 
     raw: bytes
     head: bytes = b""
@@ -48,12 +50,12 @@ class Frame(NamedTuple):
         return self.head + data.replace(b"\n", self.joint) + self.tail
 
     def with_event(self, old: str, new: str) -> Frame:
-        """With another name of its event, where it has the old one."""
+        """The frame with the event name `new` in place of `old`; unchanged if it has another name."""
         was, name = f"event: {old}\n".encode(), f"event: {new}\n".encode()
         return self._replace(head=self.head.replace(was.rstrip(), name.rstrip(), 1))
 
     def with_fields(self, changed: Mapping[str, str]) -> Frame:
-        """With other values of these fields."""
+        """The frame with other values of these fields."""
         lines = {
             f"{name}: {value}".encode(): f"{name}: {' '.join(changed[name].split())}".encode()
             for name, value in self.fields
@@ -67,8 +69,8 @@ class Frame(NamedTuple):
 
 
 def split_events(window: bytes) -> Iterator[Frame]:
-    """The events of a window, which ends with one. Lines of data become one. Raises `DispatchError` for what is no
-    text."""
+    """The events of a window that ends with a whole event. Several lines of data become one value. Raises
+    `DispatchError` for a field that is not UTF-8, and for more than `MOST_LINES` lines."""
     start = 0
     for match in _END.finditer(window):
         yield _frame(window[start : match.start()], match.group())
@@ -113,7 +115,7 @@ def _frame(event: bytes, tail: bytes) -> Frame:
 
 
 def _keep(name: bytes, value: bytes) -> bytes | None:
-    """The line of a field whose value is not plain; None: it is left out."""
+    """The line of a field whose value is not plain; None if the field is left out."""
     if not name:
         return b":"
     if name in (b"event", b"id"):
@@ -139,8 +141,8 @@ def is_object_to_others(data: bytes) -> bool:
 
 
 def split_array(window: bytes) -> Iterator[Frame]:
-    """The elements of a piece of an array that holds only whole ones, with what stands before each of them. Raises
-    `DispatchError` for what is none."""
+    """The elements of a part of an array, each with the bytes before it. The part has whole elements only. Raises
+    `DispatchError` for an element that is not valid JSON."""
     try:
         text = window.decode()
     except UnicodeDecodeError as error:

@@ -12,7 +12,7 @@ import re
 from typing import Any
 
 LONGEST = 40
-"""Characters of a name."""
+"""The most characters of a name."""
 
 LONGEST_QUESTION = 120
 
@@ -21,13 +21,13 @@ MOST_DIGITS = 2
 MOST_COLUMNS = 200
 
 MOST_ROW_DIGITS = 4
-"""Of a member that numbers a row: `{"imei": {"0": …, "1": …}}`."""
+"""The most digits of a member that numbers a row: `{"imei": {"0": …, "1": …}}`."""
 
 _KINDS = (
     "field", "attribute", "attr", "param", "parameter", "property", "prop", "item", "entry", "column", "variable",
     "entity",
 )  # fmt: skip
-"""Of what there are names and values: `field_name`, `fieldValue`."""
+"""Words that combine with `name`, `key`, `label` or `value` to the name of a member: `field_name`, `fieldValue`."""
 
 
 def _of_kinds(word: str) -> tuple[str, ...]:
@@ -59,15 +59,16 @@ HOLDERS = VALUES | NUMBERS
 """Members that hold a value and do not say what it is."""
 
 IDS = frozenset(("id", "code"))
-"""Of `HOLDERS`, those that mostly number the object, and not what it names."""
+"""The members of `HOLDERS` that usually number the object itself, not the thing that it names."""
 
 _LABEL = re.compile(r"[^\W\d_]{2,24}|(?:[^\W\d_]{1,24}[ _-]){1,3}(?i:numbers?|num|no|nr|nummer|numero|id|code)")
-"""A word, or some of which the last says that it is a number: `NHS number`, and not `NHS trust`."""
+"""One word, or several words of which the last means a number: `NHS number` matches, `NHS trust` does not."""
 
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 _NUMBER = re.compile(r"(?=(?:[^0-9]*[0-9]){5})[0-9A-Za-z][0-9A-Za-z .-]{5,28}[0-9A-Za-z]")
-"""What may have a check digit: no path, and shorter than a UUID."""
+"""A value that may have a check digit: 7 to 30 characters with at least five digits. Paths do not match, and UUIDs are
+too long."""
 
 HEADS = (
     "columns", "headers", "header", "fields", "schema", "cols", "head", "keys", "names", "labels", "column_names",
@@ -106,9 +107,11 @@ def is_holder(member: str) -> bool:
 
 
 def name_inside(names: tuple[str, ...], member: str, own: str, value: Any) -> str:
-    """The name that an object, which is called `own`, gives to a member of `HOLDERS`; "" where it gives none. `names`:
-    what `find_names` finds in it. `value`: of the member. The id of an object has a name only where that is exact and
-    the value may have a check digit; it is then a part of a longer name, so that nothing but the digit confirms it.
+    """The name that an object gives to one of its members in `HOLDERS`; "" if it gives none.
+
+    `names`: the result of `find_names` for the object. `own`: the name of the object. `value`: the value of the member.
+    The id of an object has a name only if that name is exact and the value may have a check digit. The name is then a
+    part of a longer one, so that only the check digit can confirm the value.
     """
     if member in IDS:
         label = names[-1] if names else own
@@ -135,7 +138,8 @@ def find_heads(value: dict[str, Any]) -> Heads:
 
 
 def read_heads(row: Any) -> Heads:
-    """The names of columns in the first row of a table: strings, or objects with a name. () where it is no such row."""
+    """The names of columns in the first row of a table: strings, or objects with a name. () if the row is not such a
+    row."""
     if type(row) is not list or not 0 < len(row) <= MOST_COLUMNS:
         return ()
     heads = tuple(_head_of(item) for item in row)

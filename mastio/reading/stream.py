@@ -1,8 +1,10 @@
-"""Texts taken out of a streamed reply, shown to inspectors piece by piece, and put back: the events stay events. Pure.
+"""Takes the texts out of a streamed reply, shows them to inspectors piece by piece, and puts them back into the events.
+Pure.
 
-A stream has channels: each a text that goes on from event to event (an answer, a thought, the arguments of a tool).
-What an inspector holds back of a channel goes out with the channel's next event; and where the channel ends first, in
-an event more, which is a copy of its last one. All other texts of an event are looked at as whole ones.
+A stream has channels. A channel is one text that continues from event to event (an answer, a thought, the arguments of
+a tool). Text of a channel that an inspector holds back goes out with the channel's next event. If the channel ends
+first, it goes out in an additional event, which is a copy of the channel's last one. All other texts of an event are
+inspected as whole texts.
 """
 
 from __future__ import annotations
@@ -36,32 +38,32 @@ from mastio.reading.frames import Frame, is_object_to_others, split_array, split
 from mastio.reading.piecemeal import drop_piecemeal
 
 Key = tuple[Any, ...]
-"""Names a channel."""
+"""The name of a channel."""
 
 ALL: Key = ()
 """The beginning of every channel's name."""
 
 TURN = 16 * 1024
-"""Bytes of events that are looked at before others get their turn."""
+"""Bytes of events that are inspected before other exchanges get their turn."""
 
 MAX_CHANNELS = 1024
 MAX_CLEAN = 4096
-"""Characters, and texts with their names, that are remembered as having nothing in them: ids, mostly, that come with
+"""The most texts that are remembered as clean, and the most characters of one. Most of them are ids that come with
 every event."""
 
 TAIL = 64
-"""Characters by which a number may be cut between events."""
+"""Characters that are kept from the end of a piece, because a number may be cut between events."""
 
 MAX_LABEL = 256
-"""Characters of a label that are kept in mind."""
+"""Characters of a label that are remembered."""
 
 _DISGUISED = re.compile(r"[\s,:\[]-?(?:[0-9][0-9.]{0,40}[eE][+-]?[0-9]|[0-9]{1,6}\.[0-9]{10})")
 """A number with an exponent, or a fraction of many digits."""
 
 
 class Delta(NamedTuple):
-    """A piece of a channel: the string `holder[member]`. `is_json`: the channel's text is JSON. `is_label`: it is an id
-    or a name, which goes out at once; where it goes on, what it is by then is looked at too."""
+    """A piece of a channel: the string `holder[member]`. `is_json`: the channel's text is JSON. `is_label`: the text is
+    an id or a name. It goes out at once; if it continues in a later event, the joined label is inspected as well."""
 
     channel: Key
     holder: dict[str, Any]
@@ -161,7 +163,7 @@ class StreamRewriter:
         return before + (frame.raw if data is frame.data else frame.with_data(data))
 
     async def _rewrite_text(self, frame: Frame) -> bytes:
-        """An event that is none of the API: one text, as a body that is no JSON."""
+        """Rewrite an event that is not JSON, as one text. Raises `DispatchError` if it is not UTF-8."""
         try:
             text = frame.data.decode()
         except UnicodeDecodeError as error:
@@ -175,7 +177,7 @@ class StreamRewriter:
             self._uninspected = merge((*self._uninspected, *found))
 
     async def _look_at_fields(self, frame: Frame) -> Frame:
-        """An event's name and id, which a client is told as well."""
+        """Inspect the event's name and id, which a client reads as well. Return the frame with the inspected values."""
         changed: dict[str, str] = {}
         for name, text in frame.fields:
             said = text if (name, text) in self._clean else await self._look_at(text, name)
@@ -186,7 +188,8 @@ class StreamRewriter:
         return frame.with_fields(changed) if changed else frame
 
     async def _look_at_labels(self, labels: Sequence[str]) -> None:
-        """A client puts together what comes in pieces. What has gone out cannot be taken back."""
+        """Inspect labels that came in several pieces, as a client joins them. Raises `Blocked` if one would have to
+        change: its earlier pieces have been sent."""
         for text in labels:
             if await self._look_at(text, "") != text:
                 raise Blocked("The reply has a value in a name that comes in pieces.")
@@ -212,7 +215,7 @@ class StreamRewriter:
         return joined if before else ""
 
     def _sift(self, name: Key, text: str, *, is_last: bool) -> None:
-        """Base64 that is no text, in a text that comes in pieces."""
+        """Note as uninspected the base64 that is not text in a text that comes in pieces."""
         sieve = self._sieves.get(name)
         if sieve is None:
             if is_last and len(text) < LONG_BLOB:
@@ -226,8 +229,8 @@ class StreamRewriter:
     def _feed(
         self, event: dict[str, Any], ended: Sequence[Key], frame: Frame
     ) -> tuple[bool, list[str], dict[Key, int]]:
-        """Show the channels their pieces. Whether anything of the event is another now, the labels that go on, and the
-        channels that are still open."""
+        """Feed the channels their pieces. Return whether the event changed, the labels that continue, and the channels
+        that are still open."""
         changed, labels = False, list[str]()
         deltas: list[Delta] = []
         for delta in self._shape.deltas(event):
@@ -265,8 +268,8 @@ class StreamRewriter:
         return channel
 
     def _look_for_numbers(self, name: Key, text: str) -> None:
-        """JSON in a text is not taken apart while it comes: a number with an exponent in it has other digits than it
-        shows, and is said to be uninspected, as is a fraction of many digits."""
+        """Note as uninspected the numbers in JSON text that have an exponent or a fraction of many digits: such a
+        number has other digits than it shows. JSON in a text is not parsed while it comes in."""
         before = self._tails.get(name, "")
         if before is None:
             return
@@ -283,7 +286,7 @@ class StreamRewriter:
         self._tails[name] = text[-TAIL:]
 
     async def _look(self, event: Any, data: bytes, changed: bool) -> bytes:
-        """The event's data, its other texts looked at."""
+        """The event's data after inspection of its other texts. Raises `Blocked`."""
         document = Document(orjson.dumps(event) if changed else data, event, self._shape.names, "assistant")
         self._note(document.uninspected)
         is_clean = True
@@ -311,7 +314,7 @@ class StreamRewriter:
         return document.replace({}) if changed else data
 
     def _end(self, key: Key) -> bytes:
-        """Close these channels: events with what was still held back of them."""
+        """Close these channels. Return events with the text of them that was still held back."""
         made = []
         for name in [name for name in self._channels if name[: len(key)] == key]:
             channel, frame = self._channels.pop(name)
@@ -322,7 +325,7 @@ class StreamRewriter:
         return b"".join(made)
 
     def _carry(self, name: Key, held: str, frame: Frame) -> bytes:
-        """An event more, made of the channel's last one."""
+        """An additional event with the text that was held back, made of the channel's last event."""
         event = parse(frame.data)
         kind = event.get("type")
         for delta in list(self._shape.deltas(event)):
@@ -338,7 +341,7 @@ class StreamRewriter:
         return data + b",\r\n" if self._is_array else frame.with_data(data)
 
     def _number(self, data: bytes, numbered: str, count: object) -> bytes:
-        """The event's data, counted anew where there are more now."""
+        """The event's data, with a new number if events were added before it."""
         if not isinstance(count, int):
             return data
         self._before = count
@@ -347,7 +350,8 @@ class StreamRewriter:
         return orjson.dumps({**orjson.loads(data), numbered: count + self._added})
 
     def _close_array(self, frame: Frame) -> bytes:
-        """The end of an array has no event of its own, and comes after all of them."""
+        """The bytes of a frame without data. At the end of the array, additional events for all open channels stand
+        before it."""
         if b"]" not in frame.raw:
             return frame.raw
         held = self._end(ALL)

@@ -1,11 +1,11 @@
-"""The hot copy: what an admin or an enrolment described, in this worker's memory; no exchange reads the database.
+"""The hot copy: the state described by admins and enrolments, in this worker's memory. No exchange reads the database.
 
-A task looks at the one row of `revision` every quarter of a second and loads what it says has changed: of the agents
-only the rows whose version is new, of the other, small sections all. When the database does not answer, the last
-copy goes on being served, `healthy` says so, and the next look that succeeds brings everything up to date.
+A task reads the one row of `revision` every quarter of a second and loads the changes that it announces: of the agents
+only the rows with a new version, of the other, small sections all rows. If the database does not answer, the last copy
+continues to be served and `healthy` is False. The next successful look brings everything up to date.
 
-Each look is also at the files that secrets of objects were read from: one that was written anew is read again, though
-the database says that nothing has changed.
+Each look also covers the files that secrets of objects were read from. A file that was written anew is read again, even
+if the database has no change.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ Rows = Mapping[str, Named]
 
 INTERVAL = 0.25
 STALE_SECONDS = 2.0
-"""Without a successful look for so long, the copy is called stale even if no error was reported yet."""
+"""Seconds without a successful look after which the copy is stale, even if no error was reported."""
 
 
 class HotDirectory:
@@ -71,7 +71,7 @@ class HotDirectory:
         self._api_keys: dict[str, ApiKey] = {}
         self._signing_keys: tuple[SigningKey, ...] = ()
         self._prepared_of: dict[str, int] = {}
-        """The revision that each collection is of which is prepared before it is in force."""
+        """The revision of each collection that was prepared before it came into force."""
         self._version = 0
         self._in_force = 0
         self._callbacks: list[Callable[[], None]] = []
@@ -87,8 +87,8 @@ class HotDirectory:
     async def start(self) -> None:
         """Load everything, then follow.
 
-        Raises `ConfigurationError` when the tables are not those of this version, `Unavailable` when the database
-        does not answer.
+        Raises `ConfigurationError` if the tables are not those of this version, `Unavailable` if the database does not
+        answer.
         """
         await verify_schema(self._database)
         await self.refresh()
@@ -109,7 +109,7 @@ class HotDirectory:
     async def refresh(self) -> None:
         """Return once everything committed before this call is visible here. Raises `Unavailable`.
 
-        Callers that come while a look is under way share the one after it.
+        Callers that come during a look share the next one.
         """
         await asyncio.shield(self._look_soon())
         if self._preparing:
@@ -134,11 +134,12 @@ class HotDirectory:
         return self._admins
 
     def objects(self, collection: str) -> Rows:
-        """The objects of a collection by name; none where no active plugin has declared it."""
+        """The objects of a collection by name; empty if no active plugin has declared it."""
         return self._objects.get(collection, {})
 
     def find_removed(self, target_type: str, target: str) -> str | None:
-        """The noun of the collection whose objects are targets of this type, where it has none of this name."""
+        """The noun of the collection whose objects are targets of this type, if it has no object of this name; else
+        None."""
         collection = self._targets.get(target_type)
         return None if collection is None or target in self._objects[collection.name] else collection.noun
 
@@ -156,12 +157,12 @@ class HotDirectory:
 
     @property
     def in_force(self) -> int:
-        """The revision of the database of which every section is here, and whoever follows it has been told."""
+        """The latest revision of the database whose sections are all here, and whose followers have been told."""
         return self._in_force
 
     def before(self, collection: str, prepare: Callable[[Rows], Awaitable[None]]) -> None:
-        """Await `prepare` with the objects of a collection that are about to be here: for work that is too long for the
-        event loop. The rest of a change does not wait for it."""
+        """Await `prepare` with the new objects of a collection before they are in force: for work that is too long for
+        the event loop. The rest of a change does not wait for it."""
         self._preparers.setdefault(collection, []).append(prepare)
 
     def on_change(self, callback: Callable[[], None]) -> None:
@@ -173,13 +174,13 @@ class HotDirectory:
         self._when_in_force.append(callback)
 
     def _look_soon(self) -> asyncio.Task[None]:
-        """The next look to begin; everybody who asks before it begins shares it."""
+        """The next look to begin. All callers before it begins share it."""
         if self._next is None:
             self._next = asyncio.create_task(self._look_in_turn())
         return self._next
 
     async def _follow(self) -> None:
-        """Look again and again, whatever became of the look before."""
+        """Look at the database at each interval, whether or not the last look succeeded."""
         failing = False
         while True:
             await asyncio.sleep(self._interval)
@@ -231,7 +232,7 @@ class HotDirectory:
             log.error("objects of a collection could not be prepared", exc_info=error)
 
     def _apply(self, found: Changes, waiting: Mapping[str, Rows]) -> None:
-        """Take what was found, but for the collections in `waiting`: those come later."""
+        """Apply the changes, except for the collections in `waiting`, which are applied later."""
         self._seen = found.seen
         self._files |= found.files
         if found.fresh:
@@ -258,7 +259,8 @@ class HotDirectory:
             self._call_back()
 
     def _show(self, found: Changes) -> None:
-        """Everything of this revision is here. It is in force once whoever keeps something made of it has been told."""
+        """Publish a revision that is completely here. It is in force once the callbacks for changes have been
+        called."""
         revision = found.seen.value if found.fresh else max(self._in_force, found.seen.value)
         if found.is_visible:
             self._version = max(self._version + 1, found.seen.value)
@@ -280,7 +282,7 @@ class HotDirectory:
 
 
 SecretFiles = dict[str, Written]
-"""Files that secrets were read from, each as it was when it was looked at."""
+"""The files that secrets were read from, each with its state when it was looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,8 +306,8 @@ class Changes:
     """The changes up to the revision `seen`. A section that is None has not changed, nor has a collection that is not
     in `objects`; `fresh`: the rows are complete.
 
-    `files` are those that secrets of a collection were read from, as they were before they were read. `lost_agents` and
-    `lost_keys` (ids) are those whose rows are damaged.
+    `files` are those that secrets of a collection were read from, with their state before they were read. `lost_agents`
+    and `lost_keys` are the ids of damaged rows.
     """
 
     seen: Seen
@@ -331,7 +333,7 @@ _SECTIONS = select(tables.sections)
 _SINCE = {
     table.name: select(table).where(table.c.version > text(":seen")) for table in (tables.agents, tables.api_keys)
 }
-"""The sections that may be long: of these only the rows that are new are read."""
+"""The sections that may be long: only their new rows are read."""
 
 
 def look_again(files: SecretFiles) -> SecretFiles:
@@ -341,7 +343,8 @@ def look_again(files: SecretFiles) -> SecretFiles:
 def load_changes(
     connection: Connection, codecs: Codecs, seen: Seen | None, rewritten: frozenset[str] = frozenset()
 ) -> Changes | None:
-    """The changes since the revision `seen`; None if there are none. `rewritten` are collections to be read anyway."""
+    """The changes since the revision `seen`; None if there are none. `rewritten` are collections to be read in any
+    case."""
     row = connection.execute(_REVISION).one()
     if seen is not None and row.value == seen.value and not rewritten:
         return None
@@ -351,7 +354,7 @@ def load_changes(
     now = Seen(row.value, {**row._mapping, **sections})
 
     def since(section: str) -> int | None:
-        """The revision of the section that is here; None: none of it is."""
+        """The revision of the section in this copy; None if the copy is empty."""
         return None if seen is None else seen.sections.get(section, 0)
 
     def has_changed(section: str) -> bool:
@@ -413,7 +416,8 @@ def _decode_signing_keys(rows: list[AnyRow], sealer: Sealer) -> tuple[SigningKey
 
 
 async def verify_schema(database: Database) -> None:
-    """Raises `ConfigurationError` unless the database has the tables of this version, `Unavailable` if it is silent."""
+    """Verify the tables. Raises `ConfigurationError` unless they are those of this version, `Unavailable` if the
+    database does not answer."""
 
     def find(connection: Connection) -> str | None:
         if not inspect(connection).has_table("alembic_version"):

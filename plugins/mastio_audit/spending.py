@@ -41,12 +41,12 @@ COUNTS: Final = (
     "requests", "failed", "uncounted", "input_tokens", "output_tokens", "cached_tokens", "estimated", "unpriced",
     "cost_nano_usd",
 )  # fmt: skip
-"""What is counted. `failed`: requests without a good end. `uncounted`: those of which nobody knows what they used,
-because a crash cut them. `estimated`: those that count as the most that they may have used, since the provider did not
-say. `unpriced`: those that used tokens whose price is not known."""
+"""The names of the counts. `failed`: requests without a good end. `uncounted`: requests with unknown usage, because a
+crash interrupted them. `estimated`: requests counted with the most that they may have used, since the provider did not
+report it. `unpriced`: requests that used tokens without a known price."""
 
 LISTS = "llm.models"
-"""The one kind of these that is no call of a model."""
+"""The one kind with the prefix `llm.` that is not a model call."""
 
 SPELLINGS = (b'"kind":"llm.', b'"phase":"outcome"')
 """Bytes that the outcome of every call of a model has."""
@@ -72,7 +72,7 @@ class UsageQuery:
 
     @property
     def spellings(self) -> tuple[bytes, ...]:
-        """Bytes that every entry has that this is about."""
+        """Bytes that every entry in question has."""
         own = () if self.agent is None else (b'{"agent":%b,' % orjson.dumps(self.agent),)
         return (*own, *SPELLINGS)
 

@@ -1,11 +1,11 @@
-"""What calls of models use, for `/metrics`: tokens and USD by model, and by the rank of agents.
+"""The usage of model calls for `/metrics`: tokens and USD by model, and by the rank of agents.
 
-Control reads the outcomes that were added to the log, every few seconds and beside the event loop. So the
-figures are exact over all workers, and no exchange does any work for them.
+Control reads the outcomes that were added to the log, every few seconds and beside the event loop. So the figures are
+exact over all workers, and no exchange does any work for them.
 
-The labels are bounded. A model has its own name where an admin wrote it, as a model or as what an alias stands for; all
-others of a provider are `PROVIDER/*`, so no caller's word becomes a label. Agents are told by rank alone, from 1 to
-`RANKS`, and the rest together as `other`; `mastio usage` says who they are.
+The labels are bounded. A model has its own name if an admin wrote it, as a model or as the target of an alias. All
+other models of a provider are `PROVIDER/*`, so no text of a caller becomes a label. Agents have only their rank as a
+label, from 1 to `RANKS`, and `other` for the rest together; `mastio usage` names them.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ PAUSE = 0.01
 
 RANKS = 10
 HOURS = 24
-"""The ranks are of what was used in so many hours, the present one included."""
+"""The number of hours that the ranks cover, the present one included."""
 
 OTHER = "other"
 PROVIDER = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
@@ -43,7 +43,7 @@ PROVIDER = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 NANO = 10**9
 
 BROKEN = (StoreError, ChainError, ConfigurationError)
-"""What reading the log raises."""
+"""The errors that reading the log raises."""
 
 log = logging.getLogger("mastio.audit")
 
@@ -112,7 +112,7 @@ class Ranking:
         self._by_hour = {one: agents for one, agents in self._by_hour.items() if one >= hour}
 
     def rank(self) -> dict[str, tuple[int, int]]:
-        """Nano-USD and tokens by rank, of those who spent most first. Every rank is there."""
+        """Nano-USD and tokens by rank, from the agent that spent most. Every rank is there."""
         totals: dict[str, list[int]] = {}
         for agents in self._by_hour.values():
             for agent, counts in agents.items():
@@ -175,7 +175,7 @@ class UsageFigures:
         self._is_open = False
 
     async def run(self) -> None:
-        """Until it is cancelled."""
+        """Read the log at each interval until cancelled."""
         try:
             while True:
                 try:
@@ -192,8 +192,8 @@ class UsageFigures:
         await self._reader.close()
 
     async def begin(self) -> None:
-        """Find where the log ends now: what is added from here on is counted, what it has of the last hours is for the
-        ranks alone. Raises `StoreError`, `ChainError`, `ConfigurationError`; the first look does it then."""
+        """Find the present end of the log. Entries added from here on are counted; earlier entries of the last hours
+        only make up the ranks. Raises `StoreError`, `ChainError`, `ConfigurationError`: then the first look does it."""
         extent = await self._ask_extent()
         if extent.head is not None:
             since = self._now() - (HOURS - 1) * 3600
@@ -208,7 +208,7 @@ class UsageFigures:
         return await self._reader.extent()
 
     async def look(self) -> None:
-        """Take what was added to the log."""
+        """Read the entries that were added to the log."""
         if self._next is None:
             await self.begin()
         extent = await self._ask_extent()

@@ -1,4 +1,5 @@
-"""Redirects of a connection's upstream: whether one is followed, how, and what of one the caller is shown. Pure.
+"""Redirects of a connection's upstream: the decision to follow one, its next request, and the location that the caller
+sees. Pure.
 
 RFC 9110 §15.4. Every hop is judged like the first request: its origin, its path, and by the pool its addresses.
 """
@@ -22,7 +23,8 @@ KEEP_METHOD = frozenset({307, 308})
 WITHOUT_BODY = frozenset({"GET", "HEAD"})
 
 FOR_OTHERS = frozenset(name.decode("ascii") for name in DEFAULT) | {"accept-encoding"}
-"""Headers for a host that is not the connection's: neither cookies nor what an admin named for the connection."""
+"""Headers that go to a host other than the connection's: no cookies, and none that an admin named for the
+connection."""
 
 OF_A_BODY = frozenset({"content-type", "content-length", "content-language", "content-location", "content-encoding"})
 
@@ -116,8 +118,8 @@ def _ask_again(asked: Outgoing, status: int) -> Outgoing | None:
 
 
 def _resolve(base: Target, asked: str, location: bytes) -> tuple[Target, str] | None:
-    """Where a reference leads (RFC 3986 §5) that came in reply to `asked`, with path and query; None: nowhere that
-    could be judged."""
+    """The target of a reference (RFC 3986 §5) in the reply to `asked`, and its path with the query. None for a
+    reference that cannot be judged."""
     try:
         text = location.decode("ascii")
         authority = _AUTHORITY.match(text)

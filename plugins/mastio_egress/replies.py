@@ -1,5 +1,5 @@
-"""What becomes of an upstream's reply: bounded, searched for the credential, whole where it is looked into, else as it
-arrives.
+"""Makes the caller's reply from an upstream's: bounded, with the credential masked; read whole if it is inspected, else
+passed on as it arrives.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from mastio_egress.texts import has_readable_charset
 Headers = list[tuple[bytes, bytes]]
 
 SMALL = 64 * 1024
-"""Bytes of a reply that is read before it goes on: its head and its end are one piece then."""
+"""Bytes of a reply that is read whole before it goes on: its head and its body are sent together then."""
 
 MOST_INSPECTED = 10 * 1024 * 1024
 MOST_HELD = 1024 * 1024
-"""Bytes of an event that is waited for, where events are looked into."""
+"""The most bytes of an unfinished event that are held, if events are inspected."""
 
 EVENTS = b"text/event-stream"
 NO_BODY = frozenset({204, 205, 304})
@@ -36,7 +36,7 @@ _END = re.compile(rb"\r\n\r\n|\n\n|\r\r|\n\r\n")
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """A reply's head, and what is known of the request that it is for. `started` (monotonic): when that was sent."""
+    """A reply's head, and the request that it answers. `started` (monotonic): the time when that was sent."""
 
     upstream: UpstreamReply
     row: ConnectionRow
@@ -46,7 +46,8 @@ class Answered:
 
 
 async def answer(answered: Answered, close: Callable[[], Awaitable[None]]) -> Reply:
-    """Raises `DispatchError`. `close` is the stream's to call, where the reply is one; else the caller's."""
+    """The reply for the caller. Raises `DispatchError`. `close` is called by the stream if the reply is one, else by
+    the caller."""
     upstream, row = answered.upstream, answered.row
     facts: dict[str, Any] = {"upstream_status": upstream.status}
     length = reply_length(upstream.headers)
@@ -98,7 +99,8 @@ class ReplyFacts:
 async def _pieces(
     upstream: UpstreamReply, row: ConnectionRow, echo: EchoFilter, told: ReplyFacts, length: int | None
 ) -> AsyncIterator[Window]:
-    """The body as it arrives. Whoever was told its length holds all of it with the last byte, so that one is marked."""
+    """The body as it arrives. A client that knows the length has the whole body with the last byte, so the piece with
+    that byte is marked as the last one."""
     size = 0
     async for chunk in upstream.chunks():
         size += len(chunk)
@@ -122,7 +124,7 @@ async def _nothing() -> AsyncIterator[Window]:
 
 
 async def _events(windows: AsyncIterator[Window]) -> AsyncIterator[Window]:
-    """Cut where events end, for whoever looks into them."""
+    """The body cut at the ends of events, for inspection."""
     held = b""
     async for window in windows:
         seen = max(0, len(held) - 3)  # no end of an event is longer than four bytes
@@ -141,7 +143,8 @@ async def _events(windows: AsyncIterator[Window]) -> AsyncIterator[Window]:
 
 
 def find_location(answered: Answered) -> Headers:
-    """Where a redirect leads that was not followed: through the connection again, where it is the upstream's own."""
+    """The `Location` header of a redirect that was not followed; empty for none. A target at the upstream itself leads
+    through the connection."""
     row, prefix = answered.row, f"/v1/egress/{answered.row.name}"
     locations = [value for name, value in answered.upstream.headers if name == b"location"]
     if len(locations) != 1 or answered.upstream.status not in (201, 202, *REDIRECTS):

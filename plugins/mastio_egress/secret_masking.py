@@ -1,11 +1,12 @@
-"""Keeps what a connection's upstream was shown from coming back to the agent. Pure.
+"""Keeps the secrets that a connection's upstream has seen from coming back to the agent. Pure.
 
-An upstream may repeat its request: in an error, a debug page, a redirect. `Needles` are the forms in which a secret is
-repeated by usual software: as it is, percent-encoded, escaped for JSON or HTML, in hex, and in base64 whatever stands
-around it. `Masker` puts `*` in their place in a stream, as many as there were bytes, so that its length stays true.
-`Decoded` is for streams that came compressed all the same: nothing can be put in place there, so they are refused.
+An upstream may repeat its request: in an error, a debug page, a redirect. `Needles` are the forms in which usual
+software repeats a secret: as it is, percent-encoded, escaped for JSON or HTML, in hex, and in base64 at any offset.
+`Masker` replaces each byte of them in a stream by `*`, so that the length does not change. `Decoded` is for streams
+that came compressed in spite of the request: nothing can be replaced there, so they are refused.
 
-What an upstream does on purpose (any cipher of its own) nobody finds: it has the secret, and may tell anybody.
+An upstream that hides a secret on purpose (with any cipher of its own) is not detected: it has the secret, and may give
+it to anyone.
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ from mastio.host.automata import compile_automaton
 
 Headers = list[tuple[bytes, bytes]]
 Atom = tuple[bytes, ...]
-"""One piece of a form: any of these. None is the beginning of another, so that there is one way to read it."""
+"""One piece of a form: any of these. None is the beginning of another one, so that there is one way to read it."""
 
 SHORTEST = 8
-"""Characters of base64 that are looked for: fewer come about by chance."""
+"""The fewest characters of base64 that are searched for: shorter ones occur by chance."""
 
 PIECE = 64 * 1024
 """Bytes that are decompressed at once."""
@@ -36,16 +37,17 @@ TRUSTED = 1024 * 1024
 
 MOST_RATIO = 200
 MOST_HELD = 1024 * 1024
-"""Compressed bytes that are held back while it is not clear what they say."""
+"""The most compressed bytes that are held back before their content is known."""
 
 _NO = -1
 _PARTIAL = -2
 _ANCHOR = 16
 _MOST_ATOMS = 6
-"""Bytes, and atoms, of a form by which the automaton finds it: the last ones, since many secrets begin alike."""
+"""The bytes, and the most atoms, of a form by which the automaton finds it: the last ones, since many secrets begin
+alike."""
 
 _HEAD = 4
-"""Bytes by which its beginning is found where a text breaks off."""
+"""Bytes by which the beginning of a form is found at the end of a piece."""
 
 _NAMED = {"&": b"&amp;", "<": b"&lt;", ">": b"&gt;", '"': b"&quot;", "'": b"&apos;"}
 _SHORT = {"\b": b"\\b", "\t": b"\\t", "\n": b"\\n", "\f": b"\\f", "\r": b"\\r", '"': b'\\"', "/": b"\\/", "'": b"\\'"}
@@ -59,7 +61,7 @@ _BASE64: dict[int, Atom] = {
 
 
 class Form:
-    """One way to write a secret: its atoms, one after the other. `folds`: capitals do not count, and are none here."""
+    """One way to write a secret: a sequence of atoms. `folds`: case does not count, and the atoms are in lower case."""
 
     __slots__ = ("atoms", "folds", "longest")
 
@@ -81,7 +83,7 @@ class Form:
         return Form((tuple(sorted(atom, key=len, reverse=True)) for atom in lower), folds=True)
 
     def anchor(self) -> bytes:
-        """An expression for its last bytes."""
+        """An expression for the last bytes of the form."""
         pieces: list[bytes] = []
         size = 0
         for atom in reversed(self.atoms):
@@ -95,7 +97,8 @@ class Form:
         return b"".join(reversed(pieces))
 
     def read(self, data: bytes, at: int) -> int:
-        """Where it ends that begins at `at`; negative: it does not, or `data` ends before it does."""
+        """The end of the form at `at`. Negative: it is not there (`_NO`), or `data` ends before it does
+        (`_PARTIAL`)."""
         for atom in self.atoms:
             for alternative in atom:
                 if data.startswith(alternative, at):
@@ -108,7 +111,7 @@ class Form:
         return at
 
     def find(self, data: bytes, first: int, last: int) -> Iterator[tuple[int, int]]:
-        """Every place that begins between `first` and `last`, overlapping ones too."""
+        """Start and end of every place that begins between `first` and `last`, overlapping ones too."""
         for start in self.atoms[0]:
             at = data.find(start, first, last)
             while at >= 0:
@@ -118,7 +121,7 @@ class Form:
                 at = data.find(start, at + 1, last)
 
     def find_cut(self, data: bytes) -> int:
-        """Where it begins that may go on after the end of `data`, which is where nothing begins."""
+        """The start of the form that may continue after the end of `data`; the length of `data` if there is none."""
         size = len(data)
         found = size
         first = max(0, size - self.longest + 1)
@@ -138,7 +141,7 @@ class Form:
 
 
 def _join(atoms: Iterable[Atom]) -> tuple[Atom, ...]:
-    """Atoms that are one thing only, and follow each other, are one."""
+    """The atoms, with adjacent atoms of a single alternative joined."""
     joined: list[Atom] = []
     for atom in atoms:
         if len(atom) == 1 and joined and len(joined[-1]) == 1:
@@ -153,7 +156,7 @@ def _quote(data: bytes) -> bytes:
 
 
 def forms_of(secret: bytes) -> list[Form]:
-    """Every one once."""
+    """The forms of a secret, each one once."""
     try:
         text = secret.decode()
     except UnicodeDecodeError:
@@ -224,8 +227,8 @@ def _referred(character: str) -> Atom:
 
 
 def _base64(secret: bytes) -> Iterator[Form]:
-    """What base64 and base64url (RFC 4648 §4, §5) have of it, wherever it stands: without the characters that depend on
-    what is before and behind it."""
+    """The forms of a secret in base64 and base64url (RFC 4648 §4, §5) at each of the three offsets, without the
+    characters that depend on the bytes before and after it."""
     for before in range(3):
         known = b64encode(bytes(before) + secret)[(before * 8 + 5) // 6 : (before + len(secret)) * 8 // 6]
         if len(known) >= SHORTEST:
@@ -233,7 +236,8 @@ def _base64(secret: bytes) -> Iterator[Form]:
 
 
 class Needles:
-    """What must not come back. Making them takes some milliseconds: they are kept as long as the secrets stay."""
+    """The forms of secrets that must not come back. They take some milliseconds to make, and are kept as long as the
+    secrets stay."""
 
     __slots__ = ("_automaton", "_folded", "_forms", "_hits")
 
@@ -260,7 +264,7 @@ class Needles:
         return self._folded
 
     def find(self, data: bytes) -> list[tuple[int, int]]:
-        """The places where they are, in order; those that overlap are one."""
+        """The places of needles in `data`, in order. Overlapping places are joined."""
         if not self._forms or not data:
             return []
         self._hits.clear()
@@ -279,7 +283,8 @@ class Needles:
         self._hits.setdefault(number, []).append(end)
 
     def find_cut(self, data: bytes) -> int:
-        """Where the earliest begins that may go on after the end of `data`."""
+        """The start of the earliest needle that may continue after the end of `data`; the length of `data` if there is
+        none."""
         found = len(data)
         for form in self._forms:
             tail = data[max(0, len(data) - form.longest) :]
@@ -289,7 +294,7 @@ class Needles:
         return found
 
     def mask(self, data: bytes) -> bytes:
-        """A whole text with `*` in their place."""
+        """A whole text with `*` in place of needles."""
         found = self.find(data)
         return cover(data, found) if found else data
 
@@ -316,8 +321,8 @@ def cover(data: bytes, places: Iterable[tuple[int, int]]) -> bytes:
 
 
 class EchoFilter(Protocol):
-    """Takes a body as it comes, and gives back what of it may go on. Hand it pieces of some 64 KiB, and let others have
-    their turn between them."""
+    """Takes a body as it comes, and returns the part of it that may go on. Pass pieces of about 64 KiB, and yield to
+    other exchanges between them."""
 
     @property
     def masked(self) -> int:
@@ -328,11 +333,11 @@ class EchoFilter(Protocol):
     def close(self) -> bytes: ...
 
     def whole(self, data: bytes) -> bytes:
-        """For a body that is all there, in place of the two."""
+        """The result for a whole body, in place of `feed` and `close`."""
 
 
 class Masker:
-    """Puts `*` in the place of needles. Holds back only what may still become one."""
+    """Replaces needles by `*`. Holds back only bytes that may still become part of one."""
 
     __slots__ = ("_cut", "_held", "_needles", "masked")
 
@@ -358,7 +363,7 @@ class Masker:
         return self._release(data, len(data))
 
     def _release(self, data: bytes, until: int) -> bytes:
-        """Places that begin further on are found again with what comes next."""
+        """Mask `data` and return it up to `until`. Places that begin further on are found again with the next piece."""
         if not until:
             self._held = data
             return b""
@@ -374,9 +379,9 @@ class Masker:
 
 
 class Decoded:
-    """Passes a compressed body on as it is, once what it says is known to be free of needles.
+    """Passes a compressed body on unchanged, once its content is known to be free of needles.
 
-    Raises `DispatchError` where it is not, and for what is no gzip or zlib, or out of all proportion.
+    Raises `DispatchError` if it is not, for data that is not gzip or zlib, and for an extreme ratio of compression.
     """
 
     __slots__ = ("_ahead", "_coding", "_decoded", "_inflater", "_masker", "_raw", "_start", "_waiting")
@@ -431,7 +436,8 @@ class Decoded:
             data = self._inflate_some(self._inflater, data)
 
     def _inflate_some(self, inflater: zlib._Decompress, data: bytes) -> bytes:
-        """What is left of `data` behind the end of what it holds."""
+        """Decompress `data` and search the content. Return the bytes of `data` after the end of the compressed stream.
+        Raises `DispatchError`."""
         while True:
             try:
                 said = inflater.decompress(data, PIECE)
@@ -454,7 +460,7 @@ class Decoded:
 
 
 class Whole:
-    """For replies to requests that had nothing secret in them."""
+    """The filter for replies to requests without a secret: it changes nothing."""
 
     masked = 0
 
@@ -469,7 +475,7 @@ class Whole:
 
 
 def _window_bits(coding: bytes, data: bytes) -> int:
-    """For zlib. `deflate` is RFC 1950, but there are servers that leave out its frame."""
+    """The `wbits` for zlib. `deflate` is RFC 1950, but some servers leave out its frame."""
     if coding == b"gzip":
         return 16 + zlib.MAX_WBITS
     is_framed = data[0] & 15 == zlib.DEFLATED and (data[0] << 8 | data[1]) % 31 == 0
@@ -481,8 +487,8 @@ def _unreadable() -> DispatchError:
 
 
 def open_filter(needles: Needles, headers: Headers) -> EchoFilter:
-    """For the body of a reply with these headers (names in lower case). Raises `DispatchError` for one that nobody can
-    look into."""
+    """The filter for the body of a reply with these headers (names in lower case). Raises `DispatchError` for a coding
+    that cannot be decoded."""
     if not needles:
         return Whole()
     codings = [
@@ -498,8 +504,8 @@ def open_filter(needles: Needles, headers: Headers) -> EchoFilter:
 
 
 def mask_headers(headers: Headers, needles: Needles) -> tuple[Headers, int]:
-    """With needles masked in names and values, and how many headers had one. Names are in lower case, whatever the
-    upstream wrote, so case does not count in them."""
+    """The headers with needles masked in names and values, and the number of headers that had one. Names are in lower
+    case, whatever the upstream wrote, so case does not count in them."""
     if not needles:
         return headers, 0
     names = needles.folded

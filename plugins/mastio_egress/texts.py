@@ -29,16 +29,17 @@ NAMES: frozenset[str] = frozenset()
 """No API is known here, so every name is a text."""
 
 MOST_PAIRS = 10_000
-"""Of a form, or of a query."""
+"""The most pairs of a form or of a query."""
 
 MOST_LINES = 50_000
-"""Of JSON, one value each."""
+"""The most lines of a body in lines of JSON, one value each."""
 
 FORM = b"application/x-www-form-urlencoded"
 
 _CHARSET = re.compile(rb"charset\s*=\s*[\"']?([^\"';\s]*)")
 _READABLE = frozenset({b"utf-8", b"utf8", b"us-ascii", b"ascii", b"iso-8859-1", b"latin1", b"windows-1252"})
-"""What others call it may hide its letters: UTF-7 and UTF-16 are valid UTF-8 that says something else."""
+"""The character sets that are inspected. Content in another one may hide its letters: UTF-7 and UTF-16 can be valid
+UTF-8 with another meaning."""
 
 
 class Form:
@@ -119,8 +120,8 @@ class Lines:
 
 
 def open_layout(row: ConnectionRow, head: RequestHead, sent: list[tuple[str, str]] | None = None) -> Layout:
-    """For one request to a connection that is inspected in one direction or both. `sent`: the headers that go up, of
-    which some may be left out."""
+    """The layout of one request to a connection that is inspected in one direction or both. `sent`: the headers that go
+    upstream; some of them may be left out."""
     sent = [] if sent is None else sent
     names = frozenset(name.encode("latin-1") for name in (*row.request_headers, *(name for name, _ in sent)))
     request = partial(read_request, head, names - COOKIES, row, sent) if row.inspect_request else read_nothing
@@ -147,7 +148,7 @@ def read_request(
 
 
 def _read_body(head: RequestHead, raw: bytes, document: Any) -> Texts | None:
-    """By what it says that it is, and then by what it looks like: an upstream may not care what it is called."""
+    """The texts of a body by its declared type, and then by its form: an upstream may ignore the declared type."""
     if not raw:
         return None
     declared = (head.header(b"content-type") or b"").lower()
@@ -164,14 +165,14 @@ def _read_body(head: RequestHead, raw: bytes, document: Any) -> Texts | None:
 
 
 def has_readable_charset(content_type: bytes) -> bool:
-    """Of a content type in lower case."""
+    """True if the character set of a content type (in lower case) is inspected, or none is named."""
     charset = _CHARSET.search(content_type)
     return charset is None or charset[1] in _READABLE
 
 
 def read_text(raw: bytes, carrier: Carrier, allowance: Allowance | None = None) -> Texts:
-    """What may be JSON, and is one text otherwise. Raises `Blocked`, and `BadRequest` for more values than are taken
-    apart."""
+    """The texts of content that may be JSON; any other content is one text. Raises `Blocked`, and `BadRequest` for more
+    values than are parsed."""
     allowance = allowance or Allowance()
     value = _parse_container(raw, allowance)
     if value is not None:
@@ -185,7 +186,7 @@ def read_text(raw: bytes, carrier: Carrier, allowance: Allowance | None = None) 
 
 
 def _parse_container(raw: bytes, allowance: Allowance) -> Any:
-    """The JSON object or array that it is; None for anything else. Raises `BadRequest`."""
+    """The JSON object or array in `raw`; None for anything else. Raises `BadRequest`."""
     if raw.removeprefix(BOM_UTF8).lstrip()[:1] not in (b"{", b"["):
         return None
     try:
@@ -230,7 +231,7 @@ def _no_ends(event: dict[str, Any]) -> Iterable[Key]:
 
 
 SHAPE = Shape(_no_deltas, _no_ends, lambda event: None, NAMES)
-"""Events of an API that nobody here knows: each is looked into by itself."""
+"""Events of an API that is not known here: each event is inspected by itself."""
 
 
 def _decode(part: bytes) -> str:

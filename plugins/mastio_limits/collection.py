@@ -49,7 +49,8 @@ Limit = Annotated[int, Field(ge=0, le=MAX_LIMIT)]
 
 
 class BudgetMembers(Body):
-    """Whose (one at most; none: everybody's together), and how much of what."""
+    """The scope of a budget (one agent, group or model; none: all calls together), and its limit (one of three
+    units)."""
 
     agent: AgentName | None = None
     group: Group | None = None

@@ -1,4 +1,4 @@
-"""Keeps one worker's leases: asks for more when exchanges wait, reports what was used, gives back what lies idle.
+"""Keeps one worker's leases: asks for more when exchanges wait, reports the use, and gives back idle amounts.
 
 One task speaks with the database, in rounds: everything that is due goes into one transaction. An exchange comes here
 only when its lease has not enough left; most exchanges never wait.
@@ -28,16 +28,16 @@ TICK = 0.25
 """Seconds between two reports at most, while there is something to report."""
 
 SOON = 0.05
-"""Seconds until somebody who waits for what others hold idle is asked for again."""
+"""Seconds between two claims for an exchange that waits for amounts that other workers hold idle."""
 
 PATIENCE = 1.0
-"""Seconds that an exchange waits for what other workers hold idle."""
+"""Seconds that an exchange waits for amounts that other workers hold idle."""
 
 FRESH = 0.3
-"""Seconds after which every other worker has reported: what is not idle then is in use."""
+"""Seconds after which every other worker has reported: an amount that is not idle then is in use."""
 
 HEARTBEAT = 10.0
-"""Seconds after which a lease with nothing to report is spoken of again, so that it does not pass for a dead one's."""
+"""Seconds after which a lease with nothing to report is reported again, so that it is not taken for a dead worker's."""
 
 SWEEP = 30.0
 MAX_NEEDS = 1000
@@ -129,11 +129,12 @@ class LeaseManager:
         raise self._refuse(kept, amount)
 
     def refused(self, budget: BudgetRow) -> None:
-        """What `reserve` raised is what the exchange was told. (It may have asked again, for less.)"""
+        """Count a refusal of `reserve` that the exchange was told. An exchange may ask again, for less, and then was
+        not refused."""
         self._watch.refused(budget)
 
     def reload(self, budgets: Mapping[str, BudgetRow]) -> None:
-        """The budgets in force have changed: leases that were taken under another limit are looked at again."""
+        """Apply changed budgets: leases that were taken under another limit are claimed again."""
         self._is_idle = not budgets
         by_series = {budget.series: budget for budget in budgets.values()}
         for series, kept in list(self._current.items()):
@@ -157,13 +158,13 @@ class LeaseManager:
         return kept
 
     def _retire(self, series: str) -> None:
-        """No exchange is begun under this lease any more; it is settled, reported and given back."""
+        """Begin no more exchanges under this lease. It is settled, reported and given back."""
         kept = self._current.pop(series)
         kept.pressed_until = float("inf")
         self._past.append(kept)
 
     def _forget(self, kept: HeldLease, waiting: Waiting) -> None:
-        """Who waited was cancelled, perhaps in the moment in which it was given what it waited for."""
+        """Remove a cancelled exchange. If it was granted its amount at the same moment, settle the amount as unused."""
         if waiting in kept.waiting:
             kept.waiting.remove(waiting)
         elif not waiting.answer.cancelled() and waiting.answer.exception() is None and waiting.answer.result():
@@ -178,7 +179,7 @@ class LeaseManager:
     # --- the rounds --------------------------------------------------------------------------------------------------
 
     async def run(self, ending: asyncio.Event) -> None:
-        """Until `ending` is set; then everything that is not in use is given back, once."""
+        """Run until `ending` is set. Then give back everything that is not in use, once."""
         ticked = swept = monotonic()
         while not ending.is_set():
             await self._pause(ending)
@@ -198,7 +199,7 @@ class LeaseManager:
         self._fail(self._all())
 
     async def _pause(self, ending: asyncio.Event) -> None:
-        """Until somebody is in a hurry, or the next report is due."""
+        """Wait until an exchange needs a round at once, or the next report is due."""
         waits = any(kept.waiting for kept in self._all())
         try:
             await asyncio.wait_for(self._hurry.wait(), SOON if waits else TICK)
@@ -211,7 +212,8 @@ class LeaseManager:
         return [*self._current.values(), *self._past]
 
     async def _round(self, now: float, *, ticked: bool) -> None:
-        """One transaction for everybody who waits; when a moment has passed, also for whoever has something to say."""
+        """Claim in one transaction for all waiting exchanges; if `ticked`, also for all leases with something to
+        report."""
         self._past = [kept for kept in self._past if kept.waiting or not (kept.is_gone or kept.lease.is_done)]
         due = [kept for kept in self._all() if kept.is_due(now, ticked=ticked)]
         if not due:
@@ -231,7 +233,7 @@ class LeaseManager:
             self._take(kept, grant, monotonic())
 
     def _take(self, kept: HeldLease, grant: Grant | None, now: float) -> None:
-        """Apply what was granted, and tell those who waited, in their order."""
+        """Apply the grant, and answer the waiting exchanges in their order. None: the budget is gone."""
         if grant is None:
             kept.is_gone = True
             self._answer(kept, kept.waiting, False)

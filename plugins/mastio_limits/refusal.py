@@ -12,14 +12,15 @@ from mastio.exchange.errors import Denied
 from mastio_limits.budget import BudgetRow
 
 LONGEST = 3600
-"""Seconds: who is told to wait longer would not see that an admin has raised the budget."""
+"""The longest `Retry-After`, in seconds. A longer wait would keep the caller from noticing that an admin has raised the
+budget."""
 
 NANO = 10**9
 
 
 @dataclass(frozen=True, slots=True)
 class Shortage:
-    """An exchange asked for `amount` of a window in which `spent` is gone for good and `reserved` is set aside."""
+    """A request for `amount` in a window in which `spent` is used for good and `reserved` is set aside."""
 
     amount: int
     limit: int
@@ -87,7 +88,7 @@ def refuse_slot(slots: int) -> Denied:
 
 
 def write_amount(budget: BudgetRow, count: int) -> str:
-    """In the unit that the budget was given in."""
+    """The amount in the unit that the budget was given in."""
     if budget.unit != "usd":
         return str(count)
     return format((Decimal(count) / NANO).normalize(), "f")

@@ -96,8 +96,8 @@ def _damaged(name: str, members: Mapping[str, Any]) -> PolicyRow:
 
 
 async def judge_body(body: bytes) -> None:
-    """Judge the policy in a body, if there is one, beside the event loop: the application judges it again, and that
-    takes no time then."""
+    """Judge the policy in a body, if there is one, outside the event loop. The application judges it again, which takes
+    no time then."""
     try:
         document = parse(body) if body else None
     except JsonError:
@@ -161,7 +161,8 @@ def changed_policy(row: PolicyRow, body: PolicyPatch) -> PolicyRow:
 
 
 def answer_policy(row: PolicyRow) -> PolicyAnswer:
-    """Of a damaged row `cedar` is a text that Cedar refuses, so that nobody writes it back."""
+    """The answer for a row. The `cedar` of a damaged row is a text that Cedar refuses, so that it cannot be written
+    back."""
     cedar: object = row.cedar
     if cedar is None:
         cedar = DAMAGED

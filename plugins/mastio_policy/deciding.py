@@ -26,7 +26,7 @@ from mastio_policy.facts import LONG, NONE, Reading, Subject, readings_of, write
 from mastio_policy.rules import CedarRequest, Policy, PolicySet, Verdict, add_resource, relax, scope_of_actions
 
 Shares = tuple[object, ...]
-"""As much of some facts as policies can tell apart."""
+"""The values of some facts, reduced to what policies can tell apart."""
 
 REMEMBER_FINDINGS = 1000
 NOT_PERMITTED = "No policy permits this action."
@@ -78,7 +78,7 @@ class Slice:
         self._content_readings = tuple(one for one in readings if is_of_content(one.path))
         self._content: dict[tuple[Finding, ...], Shares] = {}
         self.long = tuple(one.path for one in self._plain_readings if one.path in LONG)
-        """What it looks at that may take long to find."""
+        """The facts that these policies read and that may take long to find."""
 
     @property
     def is_final(self) -> bool:
@@ -105,7 +105,7 @@ class Slice:
         return self._say(_conclude(self.first, subject, entities))
 
     def _say(self, decision: Decision) -> Decision:
-        """With what a permit would have to look at."""
+        """The decision, with the facts that a permit must read added to the message of a refusal without a policy."""
         if not self._needs or not isinstance(decision, Deny) or decision.message != NOT_PERMITTED:
             return decision
         facts = ", ".join(f"context.{path}" for path in sorted(self._needs))
@@ -180,13 +180,13 @@ def conclude(stage: Stage, question: CedarRequest, entities: cedarpy.Entities) -
 
 
 def _ask(verdict: Verdict) -> NeedsApproval:
-    """The one that gives the shortest time speaks for all that ask for a human."""
+    """The request for approval with the policy that gives the shortest time, as one for all that ask for a human."""
     policy = min(verdict.deciding, key=lambda policy: policy.hold or 0)
     return NeedsApproval(policy.name, say_why(policy), policy.hold or 0)
 
 
 def say_why(policy: Policy) -> str:
-    """For the caller: which policy, and what its author has to say."""
+    """The message for the caller: the name of the policy, with its author's reason and advice."""
     reason, advice = policy.annotations.get("reason", ""), policy.annotations.get("advice", "")
     said = f"The policy {policy.name} forbids this action{':' if reason else '.'}"
     return " ".join(part if part[-1] in ".:!?" else f"{part}." for part in (said, reason, advice) if part)

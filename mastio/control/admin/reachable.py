@@ -1,9 +1,9 @@
 """A check, when an admin describes an upstream, that the appliance may connect to it.
 
-What every call would refuse is accepted with a warning: a name may lead elsewhere later, and a description may be made
-before its address is allowed. Who prefers it strict (`Prefer: handling=strict`, RFC 7240 §4.4), as the command line
-does, is refused such an address at once. A name that cannot be resolved is a warning in both cases. Each call judges
-anew.
+An upstream that every call would refuse is accepted with a warning: a name may resolve to another address later, and a
+description may be made before its address is allowed. With `Prefer: handling=strict` (RFC 7240 §4.4), which the command
+line sends, such an address is refused at once. A name that cannot be resolved is a warning in both cases. Each call
+judges the address anew.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from mastio.exchange.errors import BadRequest
 from mastio.plugin.services import Obstacle
 
 WARNING = "Mastio-Warning"
-"""The header of the reply: one sentence about what was accepted all the same."""
+"""The header of the reply: one sentence about the problem with an upstream that was accepted."""
 
 STRICT = re.compile(r"(^|,)\s*handling\s*=\s*\"?strict\"?\s*(,|;|$)", re.IGNORECASE)
 
@@ -44,8 +44,8 @@ Handling = Annotated[_Handling, Depends()]
 
 
 async def verify_places(examine: Examine | None, places: Places, allowed: tuple[str, ...], handling: Handling) -> None:
-    """Raises `BadRequest` (invalid_body) for a place that calls would refuse, where the caller is strict; warns of it
-    otherwise. `examine` None: nothing is looked at."""
+    """Judge each place. For a place that calls would refuse, a strict caller gets `BadRequest` (invalid_body), any
+    other caller a warning. `examine` None: no place is judged."""
     if examine is None:
         return
     for member, url in places:

@@ -1,18 +1,18 @@
-"""Where checkpoints are kept outside the appliance, so that who holds the appliance cannot rewrite its history.
+"""Keeps checkpoints outside the appliance, so that control over the appliance is not enough to rewrite its history.
 
-| file | decides |
+| file | content |
 |---|---|
-| `settings.py` | what `[[audit.anchors]]` may say |
-| `publisher.py` | when a place gets the newest checkpoint, and when again after a failure |
-| `target.py` | what a place must do, and what its errors mean |
-| `file.py` | an append-only file: against who puts an older copy of the data folder back |
-| `cosignatures.py` | what is said to a witness and what its answer means. Pure |
-| `witness.py`, `witnesses.py` | one witness, and the quorum of them: against two logs of one name |
-| `authority.py` | a time-stamping authority: against who has every key, but not before they had them |
-| `timestamps.py`, `der.py` | what is asked of it, and whether its answer counts. Pure |
-| `memory.py`, `postgres.py` | what an anchor remembers, and which of the appliances that share a log serves it |
+| `settings.py` | the settings `[[audit.anchors]]` |
+| `publisher.py` | the times at which a place gets the newest checkpoint, also after a failure |
+| `target.py` | the interface of a place, and the meaning of its errors |
+| `file.py` | an append-only file: detects an older copy of the data folder |
+| `cosignatures.py` | the meaning of a witness's answers. Pure |
+| `witness.py`, `witnesses.py` | one witness, and the quorum of them: detect two logs with one name |
+| `authority.py` | a time-stamping authority: detects a log rewritten with all keys after the time stamp |
+| `timestamps.py`, `der.py` | time-stamp requests, and the verification of the answers. Pure |
+| `memory.py`, `postgres.py` | the memory of an anchor, and the choice of the appliance that serves it |
 
-This module connects them. Every worker compares the log with the files when it starts, the first one hands over.
+This module connects them. Every worker compares the log with the files when it starts; control hands checkpoints over.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ def cosigned_file(data: Path) -> Path:
 
 
 class Anchors:
-    """The anchors of the settings. `quorum`: how many witnesses have to sign; `every`: seconds between two rounds of
-    them. Raises `ConfigurationError`."""
+    """The anchors of the settings. `quorum`: the number of witnesses that have to sign; `every`: seconds between two
+    rounds of them. Raises `ConfigurationError`."""
 
     def __init__(
         self,
@@ -91,7 +91,8 @@ class Anchors:
                 self._authorities.append((one, self._open_authority(one, upstream)))
 
     async def verify(self, reader: LogReader) -> None:
-        """That the log begins with what the files hold. Only at the start: a file that fails later holds nobody up.
+        """Verify that the log begins with the checkpoints in the files. Done only at the start: a file that fails later
+        delays no exchange.
 
         Raises `ConfigurationError`, `StoreError`.
         """
@@ -160,7 +161,7 @@ class Anchors:
 
 
 def _tls(name: str, ca_file: Path | None) -> ssl.SSLContext | None:
-    """Trust in these authorities alone. Raises `ConfigurationError`."""
+    """A TLS context that trusts these authorities alone; None without a file. Raises `ConfigurationError`."""
     if ca_file is None:
         return None
     try:
@@ -175,7 +176,7 @@ def _tls(name: str, ca_file: Path | None) -> ssl.SSLContext | None:
 
 
 def _read_trusted(name: str, file: Path) -> list[x509.Certificate]:
-    """Raises `ConfigurationError`."""
+    """The certificates in the file. Raises `ConfigurationError`."""
     try:
         return x509.load_pem_x509_certificates(file.read_bytes())
     except (OSError, ValueError) as error:

@@ -1,7 +1,7 @@
-"""What is said to a witness, and what its answers mean (C2SP tlog-witness, tlog-cosignature). Pure.
+"""The meaning of a witness's answers, and the verification of cosignatures (C2SP tlog-witness, tlog-cosignature). Pure.
 
 A witness has seen the log before and remembers the last checkpoint that it signed. It signs another one only with a
-proof that the log it remembers is its beginning. So two logs of one name cannot both be signed on.
+proof that the log it remembers is the beginning of the new one. So it never signs two logs with one name.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def find_cosignature(text: bytes, signatures: bytes, witness: Verifier, now: flo
 
 
 def find_cosigners(content: bytes, witnesses: Iterable[Verifier], now: float) -> set[str]:
-    """The names of those whose cosignatures a note carries. Raises `NoteError` for what is no note."""
+    """The names of the witnesses whose cosignatures a note carries. Raises `NoteError` if `content` is not a note."""
     note = notes.parse_note(content)
     signatures = content[len(note.text) + 1 :]
     found = set()

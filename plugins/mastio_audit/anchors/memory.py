@@ -1,4 +1,4 @@
-"""What an anchor has to remember, and which process it belongs to, of those that share the log."""
+"""The memory of an anchor, and its assignment to one of the processes that share the log."""
 
 from __future__ import annotations
 
@@ -9,19 +9,20 @@ from mastio_audit.sinks.cursor import FileCursor
 
 
 class Memory(Protocol):
-    """Calls may overlap. Each but `close` raises `StoreError`; what was told is durable when they return."""
+    """The memory of an anchor. Calls may overlap. Each but `close` raises `StoreError`; a number is durable when the
+    call that stores it returns."""
 
     async def open(self) -> bool:
-        """True: this process serves the anchor, and nobody else does while the memory is open."""
+        """True if this process serves the anchor. No other process serves it while the memory is open."""
 
     async def recall(self, key: str) -> int | None:
         """The number under `key`; None: there is none."""
 
     async def remember(self, key: str, number: int) -> None:
-        """Only while `open` gave True."""
+        """Store the number under `key`. Only while `open` gave True."""
 
     async def publish(self, note: bytes) -> None:
-        """Show the others what this process got. Only while `open` gave True."""
+        """Publish the note for the other processes. Only while `open` gave True."""
 
     async def published(self) -> bytes | None:
         """The newest stamp that another process received; None if there is none."""

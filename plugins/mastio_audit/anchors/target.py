@@ -1,4 +1,4 @@
-"""What the keeper needs of a place outside the log that checkpoints go to."""
+"""The interface of a place outside the log that keeps checkpoints."""
 
 from __future__ import annotations
 
@@ -12,19 +12,21 @@ class AnchorError(Exception):
 
 
 class AnchorTarget(Protocol):
-    """Somewhere that checkpoints are kept. Calls do not overlap; each may be cancelled at any await."""
+    """A place that keeps checkpoints. Calls do not overlap; each may be cancelled at any await."""
 
     async def lead(self) -> bool:
-        """True: this process hands over. False: another one does, of those that share the log. Raises `StoreError`."""
+        """True if this process hands checkpoints over; False if another process that shares the log does. Raises
+        `StoreError`."""
 
     async def size(self) -> int:
-        """Of the newest checkpoint that the place is known to have; 0: none. Raises `AnchorError`, `StoreError`."""
+        """The size of the newest checkpoint that the place is known to have; 0: none. Raises `AnchorError`,
+        `StoreError`."""
 
     async def keep(self, head: Head) -> None:
-        """Hand over the checkpoint of this head. It is there, durably, when it returns.
+        """Hand over the checkpoint of this head. It is durably at the place when the call returns.
 
         Raises `AnchorError`, `StoreError`, `ChainError`. Ends by itself in bounded time.
         """
 
     async def close(self) -> None:
-        """Let go of what is open. Never raises; the others may follow."""
+        """Release all resources. Never raises; other calls may follow."""

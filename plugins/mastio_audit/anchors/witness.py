@@ -22,11 +22,11 @@ from mastio_primitives.transparency.merkle import ProofError
 from mastio_primitives.transparency.notes import NoteError, Verifier, parse_note, write_extension
 
 PATIENCE = 20.0
-"""Seconds for everything that is said to a witness about one checkpoint."""
+"""Seconds for the whole exchange with a witness about one checkpoint."""
 
 MAX_REPLY = 16 * 1024
 TRIES = 4
-"""How often a witness may name another size, before it is left alone until the next checkpoint."""
+"""The most sizes that a witness may name before it is left alone until the next checkpoint."""
 
 _HEADERS = [("content-type", "text/plain; charset=utf-8"), ("accept", "*/*")]
 Record = Callable[[str, dict[str, JSON]], Awaitable[object]]
@@ -41,13 +41,14 @@ class ForkError(AnchorError):
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """The log as a witness is told of it. One reader for all witnesses, so one question at a time."""
+    """The log for proofs to witnesses. All witnesses share one reader, so there is one read at a time."""
 
     reader: LogReader
     lock: asyncio.Lock
 
     async def prove(self, old: int, head: Head) -> list[bytes]:
-        """That the tree of `head` begins with that of `old` entries; verified. Raises `ChainError`, `StoreError`."""
+        """A verified proof that the tree of `head` begins with that of `old` entries. Raises `ChainError`,
+        `StoreError`."""
         if old in (0, head.size):
             return []
         async with self.lock:
@@ -60,7 +61,7 @@ class Log:
         return proof
 
     async def size(self) -> int:
-        """By now. Raises `StoreError`."""
+        """The present size of the log. Raises `StoreError`."""
         async with self.lock:
             head = (await self.reader.extent()).head
         return 0 if head is None else head.size
@@ -134,7 +135,8 @@ class Witness:
     # --- the fork alarm ----------------------------------------------------------------------------------------------
 
     async def _alarm(self, head: Head, fork: Fork) -> ForkError:
-        """Say it once, until the witness signs again. First the log remembers it: a crash says it rather twice."""
+        """Log and record the fork once, until the witness signs again. The record comes first: a crash repeats it
+        rather than losing it."""
         if not self._said:
             _log.error(
                 "FORK: the witness %s signed a log of %d entries which this log of %d entries does not begin with",

@@ -248,7 +248,7 @@ class PostgresStore(PostgresReader):
         self._lock = int.from_bytes(digest[:8], "big", signed=True)
         self._last: Head | None = None
         self._alone = False
-        """Nobody else appended between our last two appends, so `_last` is probably the head."""
+        """True if no other worker appended between our last two appends, so `_last` is probably the head."""
 
     async def open(self) -> None:
         self._last, self._alone = None, False
@@ -289,7 +289,7 @@ class PostgresStore(PostgresReader):
         return None if seq is None else int(seq)
 
     async def forget(self, index: int, hashes: Sequence[bytes], build: Build) -> Head:
-        """Under the lock of the head, as an append: no intent is opened or closed meanwhile."""
+        """Archive under the lock of the head, as an append does: no intent is opened or closed meanwhile."""
         connection, count = self._require(), len(hashes)
         numbers = list(range(index, index + count))
         self._alone = False
@@ -313,9 +313,10 @@ class PostgresStore(PostgresReader):
         return batch.head
 
     async def _count(self, connection: Any) -> tuple[int, int] | None:
-        """A size of the log and what its entries take, counted beside appends; None: that is known already.
+        """A size of the log and the bytes that its entries take, counted while others append; None: the bytes are known
+        already.
 
-        It is kept in a transaction that moves the head: an append that has waited for it begins anew and sees it.
+        It is stored in a transaction that moves the head: an append that waited for that starts again and sees it.
         """
         if await connection.fetchval(_COUNTED) is not None:
             return None
@@ -362,7 +363,8 @@ class PostgresStore(PostgresReader):
         return batch
 
     async def _refuse_unsafe(self) -> None:
-        """An answer must mean stable storage: no `fsync = off`; `synchronous_commit` is at least a local flush."""
+        """Refuse a server whose answer does not mean stable storage: `fsync = off`. Set `synchronous_commit` to a local
+        flush at least."""
         connection = self._require()
         if await connection.fetchval("SELECT current_setting('fsync')") != "on":
             raise ConfigurationError(
@@ -373,7 +375,7 @@ class PostgresStore(PostgresReader):
             await connection.execute("SET synchronous_commit = on")
 
     async def _fence(self) -> None:
-        """Be the only session of this owner: an earlier one that the server has not noticed to be gone is ended."""
+        """Become the only session of this owner. An earlier session that the server still holds open is ended."""
         connection = self._require()
         give_up = time.monotonic() + COMMAND_TIMEOUT
         while not await connection.fetchval("SELECT pg_try_advisory_lock($1)", self._lock):

@@ -1,14 +1,14 @@
-"""The way of the log outward: to files and to the receivers of a SIEM, beside the hot path and behind the commit.
+"""Delivers the log to files and to the receivers of a SIEM, beside the hot path and after the commit.
 
-| file | decides |
+| file | content |
 |---|---|
-| `settings.py` | what `[[audit.sinks]]` may say |
-| `forwarder.py` | order, repetition, pauses: at least once, in order, in nobody's way |
-| `cursor.py`, `postgres.py` | how far a sink has come, durably, and who delivers |
-| `file.py`, `network.py` | when something has arrived |
-| `view.py`, `rfc5424.py`, `cef.py`, `ocsf.py` | how an entry looks. Pure |
+| `settings.py` | the settings `[[audit.sinks]]` |
+| `forwarder.py` | order, repetition, pauses: at least once, in order, without delaying an exchange |
+| `cursor.py`, `postgres.py` | the durable position of a sink, and the choice of the process that delivers |
+| `file.py`, `network.py` | the confirmation that entries have arrived |
+| `view.py`, `rfc5424.py`, `cef.py`, `ocsf.py` | the formats of an entry. Pure |
 
-This module connects them. Every worker checks the settings, the first one delivers.
+This module connects them. Every worker verifies the settings; control delivers.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ from mastio_audit.sinks.sink import Sink
 from mastio_audit.sinks.view import View, view
 
 ANYWHERE = ("0.0.0.0/0", "::/0")
-"""Where a receiver may be that says nothing of it: most are inside. Metadata and the like are not opened by it."""
+"""The addresses allowed for a receiver whose settings name none: all, since most receivers are inside. Metadata
+services and the like remain closed."""
 
 BODIES: Mapping[Format, Callable[[View, str, str], bytes]] = {
     "json": lambda shown, host, version: shown.json,

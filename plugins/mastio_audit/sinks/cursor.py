@@ -1,4 +1,4 @@
-"""How far a sink has come: the index of the next entry it is to be given, on stable storage."""
+"""The position of a sink in the log: the index of the next entry to deliver, on stable storage."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class Cursor(Protocol):
     """One sink's place in the log. Calls do not overlap. Each but `close` raises `StoreError`."""
 
     async def open(self) -> bool:
-        """True: this process delivers to the sink, and nobody else does while the cursor is open. False: another
-        does; `read` works all the same."""
+        """True if this process delivers to the sink. No other process does while the cursor is open. False: another one
+        delivers; `read` works nevertheless."""
 
     async def read(self) -> int | None:
         """The next index; None: the sink is new. Raises `StoreError` also when the right to deliver was lost."""
@@ -27,7 +27,7 @@ class Cursor(Protocol):
         """Set the first index of a new sink. An existing cursor stays. Needs no right to deliver."""
 
     async def move(self, index: int) -> None:
-        """Durable when it returns."""
+        """Set the next index. It is durable when the call returns."""
 
     async def close(self) -> None:
         """Give up the right to deliver. Never raises; `open` may follow."""
@@ -70,7 +70,7 @@ class FileCursor:
         return int(text)
 
     def _write(self, index: int) -> None:
-        """Replaced as a whole: after a crash there is the old number or the new one."""
+        """Replace the file as a whole: after a crash it has the old number or the new one."""
         draft = self._file.with_name(f".{self._file.name}")
         try:
             self._file.parent.mkdir(mode=0o700, exist_ok=True)
@@ -84,7 +84,7 @@ class FileCursor:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make what was created or renamed in it durable. Raises `OSError`."""
+    """Make files created or renamed in the folder durable. Raises `OSError`."""
     with _opened(folder, os.O_RDONLY | os.O_DIRECTORY) as descriptor:
         os.fsync(descriptor)
 

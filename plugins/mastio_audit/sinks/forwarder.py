@@ -1,8 +1,8 @@
-"""Carries the log to one sink: in order, at least once, for as long as the worker runs, and in nobody's way.
+"""Delivers the log to one sink: in order, at least once, as long as the process runs, without delaying an exchange.
 
-The cursor moves when the sink has confirmed a batch, so a crash at any place repeats that batch and skips nothing.
-Whatever fails, the courier begins anew after a pause that doubles up to half a minute: open, look where the cursor is,
-go on. It reads the log through a connection of its own; whoever records never waits for it.
+The cursor moves when the sink has confirmed a batch, so a crash at any point repeats that batch and skips nothing.
+After any failure the forwarder starts again after a pause that doubles up to half a minute: it opens its connections,
+reads the cursor and continues. It reads the log through a connection of its own; an append never waits for it.
 """
 
 from __future__ import annotations
@@ -158,14 +158,16 @@ class Forwarder:
         return rows, True
 
     async def _go_back(self, index: int, end: int) -> int:
-        """The log is shorter than what was delivered: put back from a backup, or cut. What comes now is new."""
+        """Move the cursor back to the end of a log that is shorter than the part delivered: it was restored from a
+        backup, or cut. Entries from there on are new."""
         _log.critical("the audit log ends at %d, but the sink %s was given %d entries", end, self.name, index)
         self._figures.failed(self.name)
         await self._cursor.move(end)
         return end
 
     async def _notice_gap(self, index: int, rows: Sequence[Row]) -> None:
-        """Archived entries are missing here, which is no damage."""
+        """Report entries that are missing between the cursor and the rows. Archived ones are a warning and no
+        damage."""
         if rows[-1][0] + 1 - index == len(rows):
             return
         begins = (await self._reader.extent()).start

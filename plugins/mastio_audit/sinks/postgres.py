@@ -36,7 +36,7 @@ class TableCursor:
     tables: tuple[str, ...] = (
         "CREATE TABLE IF NOT EXISTS audit_cursors (name text PRIMARY KEY, next bigint NOT NULL)",
     )
-    """What there has to be in the database."""
+    """The statements that create the tables."""
 
     def __init__(self, url: str, name: str) -> None:
         self._dsn = dsn(url)

@@ -1,4 +1,4 @@
-"""What the courier needs of a receiver."""
+"""The interface of a receiver of entries."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class Sink(Protocol):
     """A receiver of entries. Calls do not overlap; `deliver` may be cancelled at any await."""
 
     async def deliver(self, rows: Sequence[Row]) -> None:
-        """Hand over all of `rows`, in order; they have arrived when it returns. Raises `SinkError`, after which the
-        same rows come again. Ends by itself in bounded time."""
+        """Hand over all of `rows`, in order. They have arrived when the call returns. Raises `SinkError`, after which
+        the same rows come again. Ends by itself in bounded time."""
 
     async def close(self) -> None:
-        """Let go of what is open. Never raises; `deliver` may follow."""
+        """Release all resources. Never raises; `deliver` may follow."""
