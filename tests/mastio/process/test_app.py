@@ -142,7 +142,7 @@ def test_no_upstream_is_a_worker_of_ours(section: str) -> None:
 def test_a_data_folder_without_a_name_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError) as caught:
         node_name(tmp_path)
-    assert caught.value.hint == "Run ./deploy.sh up."
+    assert caught.value.hint == "Run mastio up, or ./deploy.sh up."
     (tmp_path / "db").mkdir()
     (tmp_path / "db" / "node").write_text("n-1\n")
     assert node_name(tmp_path) == "n-1"

@@ -159,7 +159,7 @@ class TestRunning:
         monkeypatch.setattr(module, "read_sign", lambda descriptor, slot: signs["last"])
         one._look(child)
         assert child.process is stuck, "one that has given no sign yet is about to serve"
-        signs["last"] = child.started + 0.001
+        signs["last"] = child.started + 1e-6
         one._look(child)
         assert child.process is stuck, "one that was alive a moment ago is left alone"
         monkeypatch.setattr(module, "STANDSTILL", 0.0)
